@@ -1,0 +1,3 @@
+"""Measure how human-like a vision model is."""
+
+__version__ = "0.1.0"

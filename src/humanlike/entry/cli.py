@@ -1,0 +1,111 @@
+"""The `humanlike` command: evaluate, train, layers, prefetch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+USAGE = """humanlike: how human-like is a vision model?
+
+  humanlike evaluate [key=value …]    score a model against people   (the same as python evaluate.py)
+  humanlike train [key=value …]       train against human data       (the same as python train.py)
+  humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
+  humanlike prefetch [key=value …]    fetch weights and data now, so that offline=true works later
+
+Each command answers --help. Exit status: 0 done, 1 failed, 2 wrong use, 3 finished with losses.
+"""
+
+
+def main() -> None:
+    """Run the command line."""
+    command, *rest = sys.argv[1:] or ["--help"]
+    if command in {"--help", "-h", "help"}:
+        print(USAGE)
+        sys.exit(0)
+    if command == "--version":
+        from humanlike import __version__
+
+        print(__version__)
+        sys.exit(0)
+    commands: dict[str, Callable[[list[str]], None]] = {
+        "evaluate": _evaluate,
+        "train": _train,
+        "layers": _layers,
+        "prefetch": _prefetch,
+    }
+    if command not in commands:
+        import difflib
+
+        near = difflib.get_close_matches(command, list(commands), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(commands)}"
+        print(f"error: there is no command {command!r}{hint}", file=sys.stderr)
+        sys.exit(2)
+    commands[command](rest)
+
+
+def _evaluate(arguments: list[str]) -> None:
+    sys.argv = ["humanlike evaluate", *arguments]
+    from humanlike.entry.evaluate import main as run
+
+    run()
+
+
+def _train(arguments: list[str]) -> None:
+    sys.argv = ["humanlike train", *arguments]
+    from humanlike.entry.train import main as run
+
+    run()
+
+
+def _layers(arguments: list[str]) -> None:
+    if len(arguments) < 1 or arguments[0] in {"--help", "-h"}:
+        print("humanlike layers BACKBONE [key=value …]: layers with shapes and relative depth in [0, 1]")
+        sys.exit(0 if arguments else 2)
+    with _plain_errors(arguments):
+        from rich.console import Console
+        from rich.table import Table
+
+        from humanlike.backbones.vision import layer_shapes
+        from humanlike.entry.conf import compose
+        from humanlike.entry.targets import build
+
+        backbone = build(compose("evaluate", [f"backbone={arguments[0]}", *arguments[1:]]).backbone)
+        table = Table(title=f"{backbone.name}: default layer {backbone.default_layer}")
+        for column in ("layer", "shape", "relative depth"):
+            table.add_column(column)
+        for name, shape, depth in layer_shapes(backbone):
+            table.add_row(name, " × ".join(map(str, shape)), f"{depth:.3f}")
+        Console().print(table)
+
+
+def _prefetch(arguments: list[str]) -> None:
+    if any(a in {"--help", "-h"} for a in arguments):
+        print("humanlike prefetch [key=value …]: build the configured backbone and data set once, so that their files\n"
+              "are in the caches; afterwards the same settings work with offline=true")
+        sys.exit(0)
+    with _plain_errors(arguments):
+        from humanlike.entry.conf import compose
+        from humanlike.entry.targets import build
+
+        config = compose("evaluate", arguments)
+        backbone, data = build(config.backbone), build(config.dataset)
+        print(f"ready: {backbone.name} (weights {backbone.weights_hash[:12]}) and {data.name} ({len(data)} items)")
+
+
+class _plain_errors:  # noqa: N801 - reads as a statement: with _plain_errors(...)
+    """Turn exceptions into one sentence and exit status 1 (2 for wrong use)."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.arguments = arguments
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, SystemExit | KeyboardInterrupt):
+            return
+        from humanlike.entry.overrides import OverrideError
+        from humanlike.entry.sentences import sentence
+
+        print(f"error: {sentence(error)}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, OverrideError) else 1)

@@ -1,0 +1,58 @@
+"""What surrounds a run: offline mode, threads, the trainer, the loggers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytorch_lightning as pl
+    from omegaconf import DictConfig
+
+
+def prepare(config: DictConfig) -> None:
+    """Set what must stand before heavy libraries are imported, and silence their chatter.
+
+    Offline mode is a property of the process: the Hugging Face libraries read it once, at import.
+    """
+    import logging
+    import warnings
+
+    if config.get("offline"):
+        os.environ["HF_HUB_OFFLINE"] = "1"
+        os.environ["WANDB_MODE"] = "offline"
+    os.environ.setdefault("WANDB_SILENT", "true")
+    for name in ("pytorch_lightning", "lightning", "lightning_fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\) is deprecated.*")
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    warnings.filterwarnings("ignore", message=".*srun. command is available.*")
+
+
+def build_trainer(config: DictConfig, **extra: Any) -> pl.Trainer:
+    """The Lightning trainer of `config.trainer`, without loggers, checkpoints or bars unless `extra` asks for them."""
+    from humanlike.entry.targets import build
+
+    quiet = {
+        "logger": False,
+        "enable_checkpointing": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "use_distributed_sampler": False,
+    }
+    return build(config.trainer, **{**quiet, **extra})
+
+
+def loggers(config: DictConfig, folder: Path, name: str) -> list[Any]:
+    """The Lightning loggers of `config.logger`, writing below `folder`."""
+    from humanlike.entry.targets import build
+
+    made = []
+    for key, entry in (config.get("logger") or {}).items():
+        extra = {"save_dir": str(folder / "loggers" / key)}
+        if "name" not in entry:
+            extra["name"] = name
+        Path(extra["save_dir"]).mkdir(parents=True, exist_ok=True)
+        made.append(build(entry, **extra))
+    return made

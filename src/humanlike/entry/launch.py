@@ -1,0 +1,112 @@
+"""Run a Hydra application as people expect: one sentence on errors, meaningful exit status, sweeps that go on.
+
+Exit status: 0 done; 1 failed; 2 wrong use; 3 finished with losses beyond the allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from humanlike.entry.conf import conf_dir, register_resolvers
+from humanlike.entry.overrides import OverrideError, check_overrides, normalise
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+FAILED, WRONG_USE, LOSSES = 1, 2, 3
+# A worker process of a launcher imports this module before it resolves the folder of its job.
+register_resolvers()
+
+
+class LossesError(RuntimeError):
+    """The run finished, but lost more items than `max_failures` allows; everything computed is written."""
+
+
+def launch(config_name: str, task: Callable[[DictConfig, Path], Any]) -> None:
+    """Run `task(config, folder)` under Hydra with the overrides of the command line, then exit.
+
+    Args:
+        config_name: Name of the top configuration in conf/.
+        task: Does the work; its folder is Hydra's run folder. It must be importable, because launchers send it to
+            other processes.
+    """
+    import hydra
+
+    sys.argv[1:] = normalise(sys.argv[1:])
+    overrides = [a for a in sys.argv[1:] if not a.startswith("-") and "=" in a]
+    asks_hydra = any(a in {"--help", "-h", "--hydra-help", "--info", "-i", "--version"} for a in sys.argv[1:])
+    stray = [a for a in sys.argv[1:] if not a.startswith("-") and "=" not in a and not a.startswith("~")]
+    if stray and not asks_hydra and not _takes_value(stray[0]):
+        _leave(f"{stray[0]!r} is not understood: settings are written key=value (see --help)", WRONG_USE)
+    if not asks_hydra:
+        try:
+            check_overrides(config_name, overrides)
+        except OverrideError as error:
+            _leave(str(error), WRONG_USE)
+    job = Job(task)
+    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=config_name)(job)()
+    sys.exit(_exit_status())
+
+
+def _takes_value(argument: str) -> bool:
+    position = sys.argv.index(argument) - 1
+    flags = {"--cfg", "-c", "--package", "-p", "--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp"}
+    return sys.argv[position] in flags
+
+
+class Job:
+    """One job: runs the task, turns exceptions into a sentence and an outcome that outlives the process."""
+
+    outcomes: tuple[int, ...] = ()
+
+    def __init__(self, task: Callable[[DictConfig, Path], Any]) -> None:
+        self.task = task
+
+    def __call__(self, config: DictConfig) -> int:
+        """Run the task in the folder that Hydra chose; returns the exit status of the job."""
+        from hydra.core.hydra_config import HydraConfig
+
+        folder = Path(HydraConfig.get().runtime.output_dir)
+        multirun = HydraConfig.get().mode is not None and HydraConfig.get().mode.name == "MULTIRUN"
+        status = self._run(config, folder)
+        if multirun:
+            from humanlike.entry.sweeps import record_outcome
+
+            record_outcome(folder, status, HydraConfig.get().job.override_dirname)
+        else:
+            Job.outcomes = (*Job.outcomes, status)
+        return status
+
+    def _run(self, config: DictConfig, folder: Path) -> int:
+        try:
+            self.task(config, folder)
+        except LossesError as error:
+            print(f"warning: {error}", file=sys.stderr)
+            return LOSSES
+        except KeyboardInterrupt:
+            print("interrupted: what was computed so far is kept; run the same command again to go on", file=sys.stderr)
+            raise
+        except Exception as error:
+            from humanlike.entry.sentences import sentence
+
+            if config.get("tracebacks") or os.environ.get("HYDRA_FULL_ERROR") == "1":
+                traceback.print_exc()
+            print(f"error: {sentence(error)}", file=sys.stderr)
+            return FAILED
+        return 0
+
+
+def _exit_status() -> int:
+    from humanlike.entry.sweeps import SweepSummary
+
+    return SweepSummary.status if SweepSummary.status is not None else max(Job.outcomes, default=0)
+
+
+def _leave(message: str, status: int) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(status)

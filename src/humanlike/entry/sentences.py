@@ -1,0 +1,33 @@
+"""Errors as a person wants to read them."""
+
+from __future__ import annotations
+
+import errno
+import re
+
+EXPECTED = (ValueError, TypeError, FileNotFoundError, PermissionError, NotADirectoryError, KeyError, ImportError)
+
+
+def sentence(error: BaseException) -> str:
+    """One sentence for an error: what went wrong, and what to do where that is known.
+
+    Errors that the project raises on purpose already are sentences. Interpolation failures name the full key; anything
+    unexpected is given with its type and the advice to look at the traceback.
+    """
+    from omegaconf.errors import OmegaConfBaseException
+
+    if isinstance(error, OmegaConfBaseException):
+        key = getattr(error, "full_key", None)
+        first = str(error).splitlines()[0]
+        return f"the configuration at {key!r} cannot be resolved: {first}" if key else first
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and "disk is full" not in str(error):
+        return f"the disk is full ({error}); free space, or point paths.output_dir and paths.cache at another disk"
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        return re.sub(r"^\[Errno \d+\] ", "", str(error))
+    if isinstance(error, MemoryError):
+        return "not enough memory; a smaller data set, extraction.micro_batch or benchmark.replicates needs less"
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    if isinstance(error, EXPECTED) or type(error).__module__.startswith("humanlike"):
+        return str(error) or type(error).__name__
+    return f"{type(error).__name__}: {error} (unexpected; run again with debug=true for the traceback)"

@@ -1,0 +1,169 @@
+"""Agreement of a model with people, item by item (error consistency) and answer by answer (distance of labels)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy import sparse, stats
+
+from humanlike.metrics.functional import jensen_shannon_distance
+from humanlike.stats.sketch_statistics import CodedResponses
+
+
+@dataclass(frozen=True)
+class ErrorConsistency:
+    """Error consistency of a model with people, and of people with each other.
+
+    Attributes:
+        value: Mean over participants of κ(model, participant); NaN when no κ is defined.
+        low: Lower end of the 95% t interval of that mean over participants.
+        high: Upper end.
+        ceiling: Mean over pairs of participants of κ; NaN when no pair has one.
+        participants: Participants whose κ is defined.
+        pairs: Pairs of participants with common items whose κ is defined.
+        common_items_median: Median number of common items of these pairs.
+        repeated_judgments: Judgments left out because the participant had judged the item before.
+    """
+
+    value: float
+    low: float
+    high: float
+    ceiling: float
+    participants: int
+    pairs: int
+    common_items_median: float
+    repeated_judgments: int
+
+
+def kappa_from_counts(
+    both_right: np.ndarray, right_a: np.ndarray, right_b: np.ndarray, items: np.ndarray
+) -> np.ndarray:
+    """Error consistency of many pairs at once, from counts of right answers on their common items.
+
+    κ = (o - e) / (1 - e), o = share of items both right or both wrong, e = p_a p_b + (1 - p_a)(1 - p_b); no common item or e = 1
+    gives NaN.
+
+    Args:
+        both_right: (P,) items that both answered correctly.
+        right_a: (P,) items that the first answered correctly.
+        right_b: (P,) items that the second answered correctly.
+        items: (P,) common items.
+
+    Returns:
+        (P,) κ in [-1, 1].
+
+    Example:
+        >>> kappa_from_counts(np.array([2]), np.array([2]), np.array([2]), np.array([4]))
+        array([1.])
+    """
+    n = np.where(items > 0, items, np.nan).astype(float)
+    agree = (n - right_a - right_b + 2.0 * both_right) / n
+    p_a, p_b = right_a / n, right_b / n
+    chance = p_a * p_b + (1 - p_a) * (1 - p_b)
+    # chance is 1 only when both are always right or both always wrong: decided on integers, not on rounded
+    # shares
+    same = ((right_a == items) & (right_b == items)) | ((right_a == 0) & (right_b == 0))
+    return np.where(same, np.nan, (agree - chance) / np.where(same, 1.0, 1 - chance))
+
+
+def error_consistency_with_people(
+    correct_N: np.ndarray, responses: CodedResponses, target_N: np.ndarray
+) -> ErrorConsistency:
+    """Error consistency of a model with people over the items that each participant judged.
+
+    A participant's answer to an item is the first guess of the first judgment of it. Items a participant did
+    not see are left out of that participant's κ.
+
+    Args:
+        correct_N: (N,) whether the model's top-1 label of an item is its target.
+        responses: People's coded answers.
+        target_N: (N,) label index of every item's concept.
+
+    References:
+        Geirhos et al. (2020), Beyond accuracy: quantifying trial-by-trial behaviour of CNNs and humans by
+        measuring error consistency.
+    """
+    num_items = len(target_N)
+    key_R = responses.participant_R * num_items + responses.item_R
+    _, first = np.unique(key_R, return_index=True)
+    participant, item = responses.participant_R[first], responses.item_R[first]
+    right = responses.guess_RG[first, 0] == target_N[item]
+    num_people = int(participant.max()) + 1
+    model_right = np.asarray(correct_N, bool)[item]
+
+    def per_person(mask: np.ndarray) -> np.ndarray:
+        return np.bincount(participant, weights=mask, minlength=num_people)
+
+    kappa = kappa_from_counts(
+        per_person(right & model_right),
+        per_person(model_right),
+        per_person(right),
+        per_person(np.ones(len(item))),
+    )
+    kappa = kappa[np.isfinite(kappa)]
+    pairs, common = _kappa_of_pairs(participant, item, right, (num_people, num_items))
+    low, high = _mean_interval(kappa)
+    return ErrorConsistency(
+        value=float(kappa.mean()) if len(kappa) else np.nan,
+        low=low,
+        high=high,
+        ceiling=float(pairs.mean()) if len(pairs) else np.nan,
+        participants=len(kappa),
+        pairs=len(pairs),
+        common_items_median=float(np.median(common)) if len(common) else np.nan,
+        repeated_judgments=len(key_R) - len(first),
+    )
+
+
+def _kappa_of_pairs(
+    participant: np.ndarray, item: np.ndarray, right: np.ndarray, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """κ and number of common items of all pairs that have a κ, by products of sparse tables."""
+    seen = sparse.csr_array((np.ones(len(item)), (participant, item)), shape=shape)
+    correct = sparse.csr_array((right.astype(float), (participant, item)), shape=shape)
+    common = sparse.triu(seen @ seen.T, k=1).tocoo()
+    a, b = common.row, common.col
+
+    def of_pairs(product: sparse.csr_array) -> np.ndarray:
+        # every pair of `a, b` is a stored or an absent (zero) entry of the other products
+        table = sparse.csr_array(product)
+        return np.asarray(table[a, b]).ravel()
+
+    kappa = kappa_from_counts(
+        of_pairs(correct @ correct.T), of_pairs(correct @ seen.T), of_pairs(seen @ correct.T), common.data
+    )
+    defined = np.isfinite(kappa)
+    return kappa[defined], common.data[defined]
+
+
+def _mean_interval(value: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    if len(value) < 2:
+        return np.nan, np.nan
+    half = float(stats.t.ppf(0.5 + level / 2, len(value) - 1) * value.std(ddof=1) / np.sqrt(len(value)))
+    return float(value.mean()) - half, float(value.mean()) + half
+
+
+def label_counts(cell: np.ndarray, label: np.ndarray, num_cells: int, num_labels: int) -> np.ndarray:
+    """(C, L) int64 table of how often every label was given in every cell; label -1 is no answer."""
+    given = label >= 0
+    flat = cell[given] * num_labels + label[given]
+    return np.bincount(flat, minlength=num_cells * num_labels).reshape(num_cells, num_labels)
+
+
+def people_label_counts(responses: CodedResponses, cell_N: np.ndarray, num_cells: int, num_labels: int) -> np.ndarray:
+    """(C, L) int64 table of all guesses that people gave in every cell."""
+    guess_RG = responses.guess_RG
+    cell_RG = np.broadcast_to(cell_N[responses.item_R][:, None], guess_RG.shape)
+    return label_counts(cell_RG.ravel(), guess_RG.ravel(), num_cells, num_labels)
+
+
+def cell_distance(counts_a_CL: np.ndarray, counts_b_CL: np.ndarray) -> np.ndarray:
+    """(C,) Jensen-Shannon distance of two label tables per cell, in [0, √log 2]; NaN where either is empty."""
+    both = (counts_a_CL.sum(1) > 0) & (counts_b_CL.sum(1) > 0)
+    distance_C = np.full(len(both), np.nan)
+    if both.any():
+        pair = (torch.from_numpy(c[both].astype(np.float64)) for c in (counts_a_CL, counts_b_CL))
+        distance_C[both] = jensen_shannon_distance(*pair).numpy()
+    return distance_C

@@ -143,7 +143,8 @@ class Sketches:
         responses = self.responses
         if responses is not None:
             responses = replace(
-                responses, table=responses.table[responses.table["sketch_id"].isin(ids)].reset_index(drop=True)
+                responses,
+                table=responses.table[responses.table["sketch_id"].isin(ids)].reset_index(drop=True),
             )
         elements = self.elements
         if elements is not None:

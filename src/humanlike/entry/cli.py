@@ -80,8 +80,10 @@ def _layers(arguments: list[str]) -> None:
 
 def _prefetch(arguments: list[str]) -> None:
     if any(a in {"--help", "-h"} for a in arguments):
-        print("humanlike prefetch [key=value …]: build the configured backbone and data set once, so that their files\n"
-              "are in the caches; afterwards the same settings work with offline=true")
+        print(
+            "humanlike prefetch [key=value …]: build the configured backbone and data set once, so that their files\n"
+            "are in the caches; afterwards the same settings work with offline=true"
+        )
         sys.exit(0)
     with _plain_errors(arguments):
         from humanlike.entry.conf import compose

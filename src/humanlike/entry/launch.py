@@ -55,7 +55,18 @@ def launch(config_name: str, task: Callable[[DictConfig, Path], Any]) -> None:
 
 def _takes_value(argument: str) -> bool:
     position = sys.argv.index(argument) - 1
-    flags = {"--cfg", "-c", "--package", "-p", "--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp"}
+    flags = {
+        "--cfg",
+        "-c",
+        "--package",
+        "-p",
+        "--config-dir",
+        "-cd",
+        "--config-name",
+        "-cn",
+        "--config-path",
+        "-cp",
+    }
     return sys.argv[position] in flags
 
 
@@ -89,7 +100,10 @@ class Job:
             print(f"warning: {error}", file=sys.stderr)
             return LOSSES
         except KeyboardInterrupt:
-            print("interrupted: what was computed so far is kept; run the same command again to go on", file=sys.stderr)
+            print(
+                "interrupted: what was computed so far is kept; run the same command again to go on",
+                file=sys.stderr,
+            )
             raise
         except Exception as error:
             from humanlike.entry.sentences import sentence

@@ -135,8 +135,12 @@ def group_options(group: Path) -> list[str]:
 def _nearest(word: str, options: Sequence[str]) -> str:
     close = difflib.get_close_matches(word, options, n=3, cutoff=0.5)
     last = word.rpartition(".")[2]
-    by_last = [o for o in options if o.rpartition(".")[2] in difflib.get_close_matches(
-        last, [o.rpartition(".")[2] for o in options], n=2, cutoff=0.7)]
+    by_last = [
+        o
+        for o in options
+        if o.rpartition(".")[2]
+        in difflib.get_close_matches(last, [o.rpartition(".")[2] for o in options], n=2, cutoff=0.7)
+    ]
     found = list(dict.fromkeys([*close, *by_last]))[:4]
     if not found:
         return "nothing is close to it; --help lists what there is"

@@ -19,8 +19,21 @@ from humanlike.types import Score, Sketches
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
-VERSIONS_OF = ("humanlike", "torch", "torchvision", "timm", "open_clip_torch", "pytorch-lightning", "torchmetrics",
-               "hydra-core", "numpy", "scipy", "pandas", "pillow", "resvg-py")
+VERSIONS_OF = (
+    "humanlike",
+    "torch",
+    "torchvision",
+    "timm",
+    "open_clip_torch",
+    "pytorch-lightning",
+    "torchmetrics",
+    "hydra-core",
+    "numpy",
+    "scipy",
+    "pandas",
+    "pillow",
+    "resvg-py",
+)
 
 
 def run_benchmark(

@@ -5,7 +5,15 @@ from __future__ import annotations
 import errno
 import re
 
-EXPECTED = (ValueError, TypeError, FileNotFoundError, PermissionError, NotADirectoryError, KeyError, ImportError)
+EXPECTED = (
+    ValueError,
+    TypeError,
+    FileNotFoundError,
+    PermissionError,
+    NotADirectoryError,
+    KeyError,
+    ImportError,
+)
 
 
 def sentence(error: BaseException) -> str:

@@ -1,0 +1,1 @@
+"""Images, strokes, drawings and data sets: everything becomes `humanlike.types.Sketches`."""

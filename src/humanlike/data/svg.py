@@ -1,0 +1,112 @@
+"""SVG in and out: strokes with pen width, opacity and element names as stroked paths.
+
+Reading follows the SVG rules for geometry (path data, basic shapes, transforms, viewBox, inherited presentation
+attributes). Ink is one colour: colours are not kept, a shape that is only filled becomes its outline. Nothing in a file
+is ever executed or fetched: scripts, entities and references to other files are refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree.ElementTree import Element
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from humanlike.data import svg_shapes
+from humanlike.data.drawing import Drawing, EmptyDrawingError, Stroke
+from humanlike.data.svg_tree import Style, canvas_matrix, parse_svg
+
+SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+
+
+def drawing_to_svg(drawing: Drawing, size: float = 224, ink: str = "black") -> str:
+    """The drawing as SVG text on a canvas of `size` × `size` units; element names go to `data-element`.
+
+    Coordinates are written with 4 decimals, 2·10⁻⁷ of the canvas at the default size.
+
+    Example:
+        >>> text = drawing_to_svg(Drawing.from_polylines([[(0.25, 0.5), (0.75, 0.5)]], elements=["rim"]), size=100)
+        >>> 'd="M25 50L75 50"' in text, 'data-element="rim"' in text
+        (True, True)
+    """
+    lines = [
+        f'<svg xmlns="{SVG_NAMESPACE}" version="1.1" width="{size:g}" height="{size:g}" '
+        f'viewBox="0 0 {size:g} {size:g}">',
+        f'<g fill="none" stroke="{ink}" stroke-linecap="round" stroke-linejoin="round">',
+    ]
+    for stroke in drawing.strokes:
+        name = f" data-element={quoteattr(stroke.element)}" if stroke.element is not None else ""
+        opacity = f' stroke-opacity="{stroke.opacity:.6g}"' if stroke.opacity != 1 else ""
+        lines.append(f'<path d="{_path_data(stroke, size)}" stroke-width="{stroke.width * size:.6g}"{opacity}{name}/>')
+    return "\n".join([*lines, "</g>", "</svg>", ""])
+
+
+def read_svg(source: str | Path, margin: float | None = None) -> Drawing:
+    """Strokes of an SVG file (a path) or of SVG text (a string that begins with "<").
+
+    The canvas (viewBox, else width × height) is mapped into [0, 1]², centred where it is not square; a stroke without
+    width attributes gets SVG's default of one unit.
+
+    Args:
+        source: File or text.
+        margin: When given, the drawing is fitted to the canvas with this free border, else it stays where it stands.
+
+    Raises:
+        FileNotFoundError: When the file is missing.
+        ValueError: For text that is not SVG, or that holds what has no strokes or must not be read.
+        EmptyDrawingError: When the file draws nothing.
+    """
+    text, where = svg_text(source)
+    root = parse_svg(text, where)
+    matrix = canvas_matrix(root, where)
+    strokes = tuple(_strokes(root, matrix, where))
+    if not strokes:
+        raise EmptyDrawingError(f"{where}: the SVG draws nothing (no visible path or shape)")
+    drawing = Drawing(strokes)
+    return drawing if margin is None else drawing.fitted(margin)
+
+
+def svg_text(source: str | Path) -> tuple[str, str]:
+    """Text of an SVG file or the text itself, and how to name it in messages."""
+    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<"):
+        return source.lstrip("\ufeff \t\r\n"), "SVG text"
+    path = Path(source)
+    if not path.is_file():
+        raise FileNotFoundError(f"no SVG file {path}")
+    try:
+        return path.read_bytes().decode("utf-8-sig"), str(path)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}), so not a readable SVG"
+        ) from error
+
+
+def _strokes(root: Element, matrix: np.ndarray, where: str) -> Iterator[Stroke]:
+    stack: list[tuple[Element, np.ndarray, Style]] = [(root, matrix, Style())]
+    while stack:
+        node, parent_matrix, parent_style = stack.pop()
+        style = parent_style.inherit(node, where)
+        if style.hidden:
+            continue
+        local = parent_matrix @ svg_shapes.transform_of(node, where)
+        scale = float(np.sqrt(abs(np.linalg.det(local[:2, :2]))))
+        if style.visible and scale > 0:
+            for points, curved in svg_shapes.pieces(node, where):
+                yield Stroke(
+                    points @ local[:2, :2].T + local[:2, 2],
+                    width=max(style.stroke_width * scale, 1e-6),
+                    opacity=style.ink_opacity,
+                    curved=curved,
+                    element=style.element,
+                )
+        stack.extend((child, local, style) for child in reversed(svg_shapes.drawn_children(node)))
+
+
+def _path_data(stroke: Stroke, size: float) -> str:
+    xy = np.round(stroke.points * size, 4)
+    text = [f"{x:.10g} {y:.10g}" for x, y in xy.tolist()]
+    if len(text) == 1:
+        return f"M{text[0]}L{text[0]}"
+    return f"M{text[0]}{'C' if stroke.curved else 'L'}{' '.join(text[1:])}"

@@ -11,7 +11,7 @@ import torch
 def address_seed(seed: int, *address: str | int) -> int:
     """A 128-bit seed for an address below a global seed.
 
-    The address is hashed, so that any part of a study (one doodle, one session, one replicate) can be drawn again alone,
+    The address is hashed, so that any part of a study (one doodle, one session) can be drawn again alone,
     on any number of workers, with the same result.
 
     Args:

@@ -29,7 +29,7 @@ def job_folder(override_dirname: str) -> str:
     if not override_dirname:
         return "defaults"
     safe = re.sub(r"[^A-Za-z0-9_.,=+@-]+", "_", override_dirname)
-    if safe == override_dirname and len(safe) <= LONGEST:
+    if safe == override_dirname and len(safe) <= LONGEST and safe.strip("."):
         return safe
     digest = hashlib.sha256(override_dirname.encode()).hexdigest()[:10]
     return f"{safe[:LONGEST]}-{digest}"

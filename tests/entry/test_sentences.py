@@ -1,0 +1,33 @@
+"""Errors as a person reads them."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from humanlike.entry.sentences import sentence
+
+
+def test_an_interpolation_failure_names_the_full_key():
+    config = OmegaConf.create({"a": {"b": "${nowhere.c}"}})
+    with pytest.raises(OmegaConfBaseException) as caught:
+        _ = config.a.b
+    assert "'a.b'" in sentence(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("the sketch table lacks x"), "the sketch table lacks x"),
+        (FileNotFoundError("no folder data/"), "no folder data/"),
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full"),
+        (MemoryError(), "not enough memory"),
+        (KeyError("no score 'x'"), "no score 'x'"),
+        (RuntimeError("strange"), "RuntimeError: strange (unexpected; run again with debug=true"),
+    ],
+)
+def test_sentences(error, words):
+    assert sentence(error).startswith(words)

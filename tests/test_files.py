@@ -17,9 +17,14 @@ from humanlike.files import atomic_path, json_ready, sha256_file, sha256_value, 
 def test_a_failed_write_leaves_the_old_file_and_no_temporary(tmp_path):
     path = tmp_path / "a.txt"
     write_text(path, "old")
-    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
+
+    def write_half():
+        with atomic_path(path) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_half()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
 

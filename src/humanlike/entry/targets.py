@@ -56,6 +56,7 @@ def build(config: Any, **extra: Any) -> Any:
     plain = OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
     for path, node in _targets(plain, ""):
         check_target(node["_target_"], path)
+    for path, node in _targets(plain, ""):
         check_keywords(node, path, extra if path == "" else {})
     try:
         return instantiate(plain, **extra, _convert_="all")

@@ -1,8 +1,8 @@
 """The Strokes record: a batch of sketches as cubic Béziers in tensors, and its formats.
 
 `Strokes` is what optimisers and rasterisers work on; `Drawing` (one sketch, plain arrays) is what files hold and the
-hard renderer draws. Legend: B sketches, K curves a sketch (padded), S strokes of one sketch. Coordinates are canvas units:
-[0, 1]², x to the right, y down; widths are fractions of the canvas side.
+hard renderer draws. Legend: B sketches, K curves a sketch (padded), S strokes of a sketch. Coordinates are canvas
+units: [0, 1]², x to the right, y down; widths are fractions of the canvas side.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Strokes:
         (2, 3, 3)
     """
 
-    points_BK42: Any  # noqa: N815
-    width_BK: Any = DEFAULT_WIDTH  # noqa: N815
-    opacity_BK: Any = 1.0  # noqa: N815
-    on_logit_BK: Any = None  # noqa: N815
-    stroke_BK: Any = None  # noqa: N815
+    points_BK42: Any
+    width_BK: Any = DEFAULT_WIDTH
+    opacity_BK: Any = 1.0
+    on_logit_BK: Any = None
+    stroke_BK: Any = None
     elements: Elements | None = None
     straight: bool = False
 
@@ -116,7 +116,7 @@ class Strokes:
         return int(self.points_BK42.shape[1])
 
     @property
-    def mask_BK(self) -> torch.Tensor:  # noqa: N802
+    def mask_BK(self) -> torch.Tensor:
         """(B, K) bool, True for curves that are not padding."""
         return self.stroke_BK >= 0
 

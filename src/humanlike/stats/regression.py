@@ -1,0 +1,170 @@
+"""Adjusted R² of people's cell metrics on a model's, for all bootstrap replicates at once.
+
+Legend: B replicates, C cells. Ordinary least squares by Gram-Schmidt, column after column over all replicates: a column
+that adds nothing (a constant model, one condition only) lowers the rank instead of breaking the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_COLUMN_TOLERANCE = 1e-10
+_CONSTANT_TOLERANCE = 1e-12
+
+
+def alignment_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray) -> np.ndarray:
+    """Alignment: adjusted R² of people ~ 1 + model + t + model·t over cells, t numeric.
+
+    Adjusted R² = 1 - (SSE / (n - rank)) / (SST / (n - 1)), n the cells that both sides have, rank that of the
+    regressors with the intercept. 1 means that the model's cells determine people's; about 0 (it can be negative)
+    that they tell nothing. A concept-blind model can reach a high value through t alone: read `delta_r2` beside it.
+
+    Args:
+        people_BC: (B, C) or (C,) cell metric of people; NaN marks a missing cell.
+        model_BC: (B, C) or (C,) cell metric of the model, same cells in the same order; a side with one row is used
+            for all replicates.
+        condition_C: (C,) condition value of every cell, finite.
+
+    Returns:
+        (B,) float64, at most 1; NaN where n ≤ rank or people's cells are all equal.
+
+    Raises:
+        ValueError: If shapes do not fit or a value is infinite.
+
+    References:
+        Mukherjee et al. 2023 (SEVA), Section 3.2 and Figure 5.
+
+    Example:
+        >>> t = np.tile([4.0, 8.0], 4)
+        >>> model = np.array([0.1, 0.3, 0.2, 0.5, 0.4, 0.6, 0.0, 0.1])
+        >>> alignment_r2(2 * model + 0.1 * t, model, t).round(6).tolist()
+        [1.0]
+    """
+    people, model, condition = _cells(people_BC, model_BC, condition_C)
+    sse, rank, n_B = _fit(people, [model, condition, model * condition], np.isfinite(model))
+    return _adjusted(sse[0], sse[-1], rank[-1], n_B)
+
+
+def condition_r2(people_BC: np.ndarray, condition_C: np.ndarray, model_BC: np.ndarray | None = None) -> np.ndarray:
+    """What the condition alone predicts: adjusted R² of people ~ C(t), t a factor.
+
+    Args:
+        people_BC: As in `alignment_r2`.
+        condition_C: As in `alignment_r2`.
+        model_BC: Cells missing here are left out too, so that the value compares with that of `delta_r2`.
+
+    Returns:
+        (B,) float64; 0 where there is one condition only, NaN as in `alignment_r2`.
+    """
+    people, model, condition = _cells(people_BC, people_BC if model_BC is None else model_BC, condition_C)
+    sse, rank, n_B = _fit(people, _factor(condition), np.isfinite(model))
+    return _adjusted(sse[0], sse[-1], rank[-1], n_B)
+
+
+def delta_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray) -> np.ndarray:
+    """What the model adds over the condition: adj. R²(C(t) + model + model·t) - adj. R²(C(t)), on the same cells.
+
+    C(t) is the condition as a factor, because people's accuracy is concave in t; t in model·t is numeric. About 0 for
+    a model that knows nothing of the concepts.
+
+    Args:
+        people_BC: As in `alignment_r2`.
+        model_BC: As in `alignment_r2`.
+        condition_C: As in `alignment_r2`.
+
+    Returns:
+        (B,) float64, NaN as in `alignment_r2`.
+    """
+    people, model, condition = _cells(people_BC, model_BC, condition_C)
+    factor = _factor(condition)
+    sse, rank, n_B = _fit(people, [*factor, model, model * condition], np.isfinite(model))
+    full = _adjusted(sse[0], sse[-1], rank[-1], n_B)
+    return full - _adjusted(sse[0], sse[len(factor)], rank[len(factor)], n_B)
+
+
+def split_correlation(a_BC: np.ndarray, b_BC: np.ndarray) -> np.ndarray:
+    """(B,) Pearson correlation over the cells that both sides have; NaN below two cells or for a constant side."""
+    a, b, _ = _cells(a_BC, b_BC, np.zeros(np.shape(a_BC)[-1]))
+    mask = np.isfinite(a) & np.isfinite(b)
+    n_B = mask.sum(axis=1)
+    a_c = np.where(mask, a - _masked_mean(a, mask), 0.0)
+    b_c = np.where(mask, b - _masked_mean(b, mask), 0.0)
+    scale = np.sqrt((a_c**2).sum(axis=1) * (b_c**2).sum(axis=1))
+    size = np.sqrt((np.where(mask, a, 0.0) ** 2).sum(axis=1) * (np.where(mask, b, 0.0) ** 2).sum(axis=1))
+    known = (n_B > 1) & (scale > _CONSTANT_TOLERANCE * size)
+    return np.where(known, (a_c * b_c).sum(axis=1) / np.where(known, scale, 1.0), np.nan)
+
+
+def paired_cells(people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
+    """(B,) number of cells that both sides have, the n of the fits."""
+    return (np.isfinite(np.atleast_2d(people_BC)) & np.isfinite(np.atleast_2d(model_BC))).sum(axis=1)
+
+
+def _cells(
+    people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    people, model = np.atleast_2d(people_BC).astype(np.float64), np.atleast_2d(model_BC).astype(np.float64)
+    condition = np.asarray(condition_C, dtype=np.float64)
+    rows = {len(people), len(model)}
+    if people.ndim != 2 or model.ndim != 2 or not people.shape[1] == model.shape[1] == condition.size:
+        raise ValueError(
+            f"people, model and condition need the same cells, got shapes {people.shape}, {model.shape} and "
+            f"{condition.shape}"
+        )
+    if len(rows - {1}) > 1:
+        raise ValueError(f"people have {len(people)} replicates and the model {len(model)}; give equal numbers, or 1")
+    if np.any(np.isinf(people)) or np.any(np.isinf(model)) or not np.all(np.isfinite(condition)):
+        raise ValueError("cell metrics must be finite or NaN (a missing cell), and conditions finite")
+    return people, model, condition[None, :]
+
+
+def _factor(condition_1C: np.ndarray) -> list[np.ndarray]:
+    """One 0/1 column for every condition but the first."""
+    return [(condition_1C == value).astype(np.float64) for value in np.unique(condition_1C)[1:]]
+
+
+def _masked_mean(x_BC: np.ndarray, mask_BC: np.ndarray) -> np.ndarray:
+    n_B1 = np.maximum(mask_BC.sum(axis=1, keepdims=True), 1)
+    return np.where(mask_BC, x_BC, 0.0).sum(axis=1, keepdims=True) / n_B1
+
+
+def _fit(
+    people_BC: np.ndarray, columns: Sequence[np.ndarray], model_known_BC: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """Least squares, column after column.
+
+    Returns:
+        Sum of squared residuals and rank after the intercept and after each further column, each (B,); and the number
+        of cells used (B,). The first sum is NaN where people's cells are all equal.
+    """
+    mask = np.isfinite(people_BC) & model_known_BC
+    y = np.where(mask, people_BC, 0.0)
+    size_B = np.sqrt((y**2).sum(axis=1))
+    rank_B = np.zeros(len(y), dtype=np.int64)
+    basis: list[np.ndarray] = []
+    sse, rank = [], []
+    for column in [np.ones((1, 1)), *columns]:
+        v = np.where(mask, column, 0.0)
+        before_B = np.sqrt((v**2).sum(axis=1))
+        for q in basis * 2:  # twice is enough: the second pass removes what rounding left in the first
+            v = v - (q * v).sum(axis=1, keepdims=True) * q
+        after_B = np.sqrt((v**2).sum(axis=1))
+        adds_B = after_B > _COLUMN_TOLERANCE * before_B
+        q = np.where(adds_B[:, None], v / np.where(adds_B, after_B, 1.0)[:, None], 0.0)
+        basis.append(q)
+        for _ in range(2):
+            y = y - (q * y).sum(axis=1, keepdims=True) * q
+        rank_B = rank_B + adds_B
+        sse.append((y**2).sum(axis=1))
+        rank.append(rank_B)
+    sse[0] = np.where(np.sqrt(sse[0]) > _CONSTANT_TOLERANCE * size_B, sse[0], np.nan)
+    return sse, rank, mask.sum(axis=1)
+
+
+def _adjusted(sst_B: np.ndarray, sse_B: np.ndarray, rank_B: np.ndarray, n_B: np.ndarray) -> np.ndarray:
+    enough = (n_B > rank_B) & (rank_B > 0) & (sst_B > 0)
+    residual = np.where(enough, sse_B, 0.0) / np.where(enough, n_B - rank_B, 1)
+    total = np.where(enough, sst_B, 1.0) / np.where(enough, np.maximum(n_B - 1, 1), 1)
+    return np.where(enough, 1.0 - residual / total, np.nan)

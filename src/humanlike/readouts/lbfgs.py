@@ -1,0 +1,167 @@
+"""Preconditioned L-BFGS for several folds at once: every pass over the rows serves all folds that still need one."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+import torch
+
+from humanlike.readouts.objective import FoldedProblem
+from humanlike.readouts.preconditioner import Preconditioner
+
+MEMORY = 5
+SUFFICIENT_DECREASE = 1e-4
+SHORTEST_STEP = 1e-6
+PATIENCE = {torch.float32: 40, torch.float64: 150}  # passes without progress before rounding is blamed
+LOSS_NOISE = {torch.float32: 1e-7, torch.float64: 1e-14}  # relative rounding of the loss
+
+
+@dataclass
+class Path:
+    """Where the search for one model's optimum stands.
+
+    Attributes:
+        model: Index of the model.
+        theta: (D+1, K) parameters.
+        value: Objective F at `theta`.
+        gradient: Gradient at `theta`.
+        iterations: Accepted steps.
+        passes: Passes over the rows, this model's share of them.
+        done: The estimated gap is small enough.
+        stalled: Nothing more can be gained in this precision.
+    """
+
+    model: int
+    theta: torch.Tensor
+    value: float = math.inf
+    gradient: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+    iterations: int = 0
+    passes: int = 0
+    done: bool = False
+    stalled: bool = False
+    _preconditioned: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+    _direction: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+    _slope: float = 0.0
+    _step: float = 1.0
+    _best: float = math.inf
+    _passes_at_best: int = 0
+    _pairs: deque[tuple[torch.Tensor, torch.Tensor, torch.Tensor, float]] = field(
+        default_factory=lambda: deque(maxlen=MEMORY)
+    )
+
+    def trial(self) -> torch.Tensor:
+        """The point to evaluate next."""
+        return self.theta if self.iterations == self.passes == 0 else self.theta + self._step * self._direction
+
+    def receive(self, value: float, gradient: torch.Tensor, precondition: Preconditioner) -> None:
+        """Take in the objective at `trial()`: move there, or shorten the step."""
+        self.passes += 1
+        if self.passes == 1:
+            self._move(self.theta, value, gradient, precondition(gradient))
+        elif self._acceptable(value, gradient):
+            self.iterations += 1
+            new, preconditioned = self.trial(), precondition(gradient)
+            step, change = new - self.theta, gradient - self.gradient
+            curvature = _dot(step, change)
+            if curvature > 0:
+                self._pairs.append((step, change, preconditioned - self._preconditioned, 1.0 / curvature))
+            self._move(new, value, gradient, preconditioned)
+        elif self._step > SHORTEST_STEP:
+            self._step *= 0.5 if math.isfinite(value) else 0.1
+        elif self._pairs:
+            self._pairs.clear()
+            self._aim()
+        else:
+            self.stalled = True
+
+    def check(self, gap: float, target: float) -> None:
+        """Stop when the estimated relative gap is at the target, or has not improved for long."""
+        self.done = gap <= target
+        if gap < 0.9 * self._best:
+            self._best, self._passes_at_best = gap, self.passes
+        elif self.passes - self._passes_at_best > PATIENCE[self.theta.dtype]:
+            self.stalled = True
+
+    def _acceptable(self, value: float, gradient: torch.Tensor) -> bool:
+        if value <= self.value + SUFFICIENT_DECREASE * self._step * self._slope:
+            return True
+        # Close to the optimum the decrease drowns in the rounding of the loss; the gradient along the line still tells.
+        flat = value <= self.value + LOSS_NOISE[self.theta.dtype] * abs(self.value)
+        return flat and abs(_dot(gradient, self._direction)) <= 0.9 * abs(self._slope)
+
+    def _move(self, theta: torch.Tensor, value: float, gradient: torch.Tensor, preconditioned: torch.Tensor) -> None:
+        self.theta, self.value, self.gradient, self._preconditioned = theta, value, gradient, preconditioned
+        self._aim()
+
+    def _aim(self) -> None:
+        """The L-BFGS direction, by the two-loop recursion with H₀ in its middle.
+
+        H₀q is put together from H₀g and the stored H₀y, so that an iteration applies H₀ once.
+        """
+        q, hq = self.gradient.clone(), self._preconditioned.clone()
+        alphas = []
+        for step, change, preconditioned_change, rho in reversed(self._pairs):
+            alpha = rho * _dot(step, q)
+            q.sub_(change, alpha=alpha)
+            hq.sub_(preconditioned_change, alpha=alpha)
+            alphas.append(alpha)
+        if self._pairs:
+            _, change, preconditioned_change, rho = self._pairs[-1]
+            size = rho * _dot(change, preconditioned_change)
+            if size > 0:
+                hq.div_(size)
+        for (step, change, _, rho), alpha in zip(self._pairs, reversed(alphas), strict=True):
+            hq.add_(step, alpha=alpha - rho * _dot(change, hq))
+        self._direction, self._step = hq.neg_(), 1.0
+        self._slope = _dot(self._direction, self.gradient)
+        if not self._slope < 0:  # rounding spoilt the curvature pairs
+            self._pairs.clear()
+            self._direction = -self.gradient
+            self._slope = _dot(self._direction, self.gradient)
+
+
+def minimise(
+    problem: FoldedProblem,
+    start: dict[int, torch.Tensor],
+    precondition: Preconditioner,
+    target: float,
+    max_passes: int,
+) -> dict[int, Path]:
+    """Run L-BFGS for the models in `start` until every estimated relative gap is at `target`.
+
+    The estimate is (‖g_W‖²/2λ + K‖g_b‖²/2) / F from the gradient in the precision of the search; `certificate.certify`
+    gives the bound that counts.
+
+    Args:
+        problem: Features, labels and folds.
+        start: Model → (D+1, K) starting point; its dtype is the precision of the search.
+        precondition: H₀.
+        target: Relative gap to stop at.
+        max_passes: Passes over the rows after which the search ends, wherever it is.
+
+    Returns:
+        Model → where its search ended; `done` tells whether the target was reached.
+    """
+    paths = {model: Path(model, theta) for model, theta in start.items()}
+    for _ in range(max_passes):
+        active = [path for path in paths.values() if not (path.done or path.stalled)]
+        if not active:
+            break
+        values, gradients = problem.value_and_gradient([p.model for p in active], [p.trial() for p in active])
+        for path, value, gradient in zip(active, values, gradients, strict=True):
+            path.receive(value, gradient, precondition)
+            path.check(_estimated_gap(problem, path), target)
+    return paths
+
+
+def _estimated_gap(problem: FoldedProblem, path: Path) -> float:
+    weight, bias = path.gradient[:-1].double(), path.gradient[-1].double()
+    gap = float(weight.square().sum()) / (2 * problem.penalty(path.model))
+    gap += float(bias.square().sum()) * problem.num_classes / 2
+    return gap / max(path.value - gap, torch.finfo(torch.float64).tiny) if gap < path.value else math.inf
+
+
+def _dot(a: torch.Tensor, b: torch.Tensor) -> float:
+    return float(torch.dot(a.flatten(), b.flatten()))

@@ -1,0 +1,24 @@
+"""The metrics as pure functions over tensors; every formula of the project's scores exists here once."""
+
+from humanlike.metrics.functional.agreement import error_consistency
+from humanlike.metrics.functional.divergence import (
+    divergence_rank,
+    jensen_shannon_distance,
+    jensen_shannon_divergence,
+    pairwise_jensen_shannon_distance,
+)
+from humanlike.metrics.functional.neighbour_preference import semantic_neighbour_preference, semantic_ranks
+from humanlike.metrics.functional.response import response_entropy, row_entropy, top1_accuracy
+
+__all__ = [
+    "divergence_rank",
+    "error_consistency",
+    "jensen_shannon_distance",
+    "jensen_shannon_divergence",
+    "pairwise_jensen_shannon_distance",
+    "response_entropy",
+    "row_entropy",
+    "semantic_neighbour_preference",
+    "semantic_ranks",
+    "top1_accuracy",
+]

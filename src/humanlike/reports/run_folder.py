@@ -1,0 +1,213 @@
+"""A run's folder: written whole, with `score.json` last, and read back.
+
+```
+score.json      the score in the schema "humanlike.score/1"; its presence says that the run is finished
+cells.parquet   one row a cell          items.parquet   one row an item
+config.yaml     resolved, secrets masked
+figures/*.svg   report.html             log.jsonl       events (see `humanlike.reports.event_log`)
+```
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from humanlike.files import atomic_path, json_ready, write_json
+from humanlike.reports.config_record import write_config
+from humanlike.types import BenchmarkResult, Score, ScoreValue
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from humanlike.reports.gallery import Example
+
+SCHEMA = "humanlike.score/1"
+_SCALARS = ("benchmark", "benchmark_version", "dataset", "backbone", "layer", "started", "seconds", "digest")
+_MAPPINGS = ("seeds", "hashes", "versions")
+
+
+def digest(items: pd.DataFrame, counts: Mapping[str, int], id_column: str = "sketch_id") -> str:
+    """What a run decided, in one hash: equal for any loader order, batch size and number of processes.
+
+    It is the SHA-256 of the UTF-8 text of `{"counts": {name: integer}, "items": {column: [integers]}}` as
+    JSON with sorted keys and no spaces. `items` holds every column of integer or boolean dtype (booleans as 0
+    and 1, a missing value of a nullable column as null), its rows sorted by `id_column` as text by code
+    point. Floats and texts do not enter, and the width of an integer type does not matter.
+
+    Args:
+        items: One row an item; `id_column` is unique.
+        counts: Name → integer.
+        id_column: Column that fixes the order; a table without it is sorted by its first column.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Raises:
+        ValueError: When an id occurs twice (the order would be undefined) or a count is not a whole number.
+
+    Example:
+        >>> table = pd.DataFrame({"sketch_id": ["b", "a"], "top1_index": [3, 1], "entropy": [0.5, 0.25]})
+        >>> digest(table, {"items_used": 2}) == digest(table.iloc[::-1].assign(entropy=0.0), {"items_used": 2})
+        True
+    """
+    column = id_column if id_column in items.columns else str(items.columns[0])
+    ids = items[column].astype(str)
+    if ids.duplicated().any():
+        raise ValueError(
+            f"the items table has {int(ids.duplicated().sum())} repeated {column}, for example "
+            f"{ids[ids.duplicated()].iloc[0]!r}; a digest needs every item exactly once"
+        )
+    wrong = {name: value for name, value in counts.items() if int(value) != value}
+    if wrong:
+        raise ValueError(f"counts must be whole numbers, got {wrong}")
+    ordered = items.iloc[sorted(range(len(items)), key=ids.tolist().__getitem__)]
+    columns = {
+        str(name): [None if pd.isna(v) else int(v) for v in ordered[name].tolist()]
+        for name in ordered.columns
+        if pd.api.types.is_integer_dtype(ordered[name]) or pd.api.types.is_bool_dtype(ordered[name])
+    }
+    content = {"counts": {str(name): int(value) for name, value in counts.items()}, "items": columns}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def score_record(score: Score) -> dict[str, Any]:
+    """The content of `score.json`: everything but the two large tables, as plain JSON values (NaN as null)."""
+    result = score.result
+    record: dict[str, Any] = {"schema": SCHEMA}
+    record |= {name: getattr(score, name) for name in _SCALARS}
+    record["protocol"] = result.protocol
+    record["scores"] = {name: asdict(value) for name, value in result.scores.items()}
+    record |= {"counts": result.counts, "flags": list(result.flags)}
+    record |= {name: getattr(score, name) for name in _MAPPINGS}
+    record["conditions"] = result.conditions.to_dict(orient="records")
+    record["details"] = result.details
+    return json_ready(record)
+
+
+def write_table(path: str | Path, table: pd.DataFrame) -> None:
+    """Write a table to a Parquet file atomically; a None in a column of texts stays missing.
+
+    Raises:
+        ValueError: When a column mixes types that Parquet cannot hold together; the sentence names the column.
+    """
+    try:
+        arrow = pa.Table.from_pandas(table, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"cannot write {path}: {' '.join(map(str, error.args))}; use one type a column") from error
+    with atomic_path(path) as temporary:
+        pq.write_table(arrow, temporary, compression="zstd")
+
+
+def write_run(
+    score: Score,
+    out_dir: str | Path,
+    config: Mapping[str, Any],
+    *,
+    figures: Mapping[str, Figure] | None = None,
+    examples: Sequence[Example] = (),
+    bibtex: str = "",
+    png: bool = False,
+) -> Path:
+    """Write everything a finished run leaves behind; `score.json` comes last.
+
+    Args:
+        score: The finished evaluation.
+        out_dir: The run's folder; made when absent. A `score.json` of an earlier run in it is removed first.
+        config: The resolved configuration; secrets are masked before anything is written.
+        figures: Name → figure; the standard ones of `humanlike.reports.figures.score_figures` when None.
+        examples: Sketches to show in the report.
+        bibtex: How to cite the benchmark.
+        png: Also write every figure as PNG.
+
+    Returns:
+        The folder.
+    """
+    from humanlike.reports.figures import figure_svg, score_figures, write_figure
+    from humanlike.reports.html import write_report
+
+    folder = Path(out_dir)
+    (folder / "score.json").unlink(missing_ok=True)
+    write_config(folder / "config.yaml", config)
+    write_table(folder / "cells.parquet", score.result.cells)
+    write_table(folder / "items.parquet", score.result.items)
+    drawn = score_figures(score, examples) if figures is None else figures
+    for name, figure in drawn.items():
+        for suffix in (".svg", ".png") if png else (".svg",):
+            write_figure(folder / "figures" / f"{name}{suffix}", figure)
+    svgs = {name: figure_svg(figure) for name, figure in drawn.items()}
+    write_report(folder / "report.html", score, figures=svgs, examples=examples, config=config, bibtex=bibtex)
+    write_json(folder / "score.json", score_record(score))
+    return folder
+
+
+def read_record(run_dir: str | Path) -> dict[str, Any]:
+    """The content of a finished run's `score.json`.
+
+    Raises:
+        FileNotFoundError: When the run is not finished or not there.
+        ValueError: When the file is not a score of this schema.
+    """
+    path = Path(run_dir) / "score.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"{run_dir} holds no score.json: the run is not finished, or it is another folder")
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error}); run the evaluation again") from error
+    schema = record.get("schema") if isinstance(record, dict) else None
+    if schema != SCHEMA:
+        raise ValueError(f"{path} has the schema {schema!r}, this version reads {SCHEMA!r}")
+    return record
+
+
+def read_run(run_dir: str | Path) -> Score:
+    """A finished run, read back from its folder with both tables.
+
+    Raises:
+        FileNotFoundError: When the run is not finished, or a table is missing.
+        ValueError: When `score.json` has another schema.
+    """
+    folder = Path(run_dir)
+    record = read_record(folder)
+    absent = [name for name in ("cells.parquet", "items.parquet") if not (folder / name).is_file()]
+    if absent:
+        raise FileNotFoundError(f"{folder} lacks {', '.join(absent)}, which a finished run has; was it copied in part?")
+    result = BenchmarkResult(
+        scores={name: _score_value(fields) for name, fields in record["scores"].items()},
+        cells=pq.read_table(folder / "cells.parquet").to_pandas(),
+        items=pq.read_table(folder / "items.parquet").to_pandas(),
+        conditions=pd.DataFrame(record["conditions"]),
+        counts=record["counts"],
+        flags=tuple(record["flags"]),
+        protocol=record["protocol"],
+        details=record["details"],
+    )
+    return Score(result=result, run_dir=str(folder), **{name: record[name] for name in (*_SCALARS, *_MAPPINGS)})
+
+
+def _score_value(fields: Mapping[str, Any]) -> ScoreValue:
+    interval = fields["ceiling_ci"]
+    return ScoreValue(**{**fields, "ceiling_ci": None if interval is None else tuple(interval)})
+
+
+def is_finished(run_dir: str | Path, config_hash: str | None = None) -> bool:
+    """Whether the folder holds a finished run, and, with `config_hash`, one of this very configuration.
+
+    Args:
+        run_dir: The run's folder; it need not exist.
+        config_hash: What `hashes["config"]` of the score must be; None accepts any.
+    """
+    try:
+        record = read_record(run_dir)
+    except (FileNotFoundError, ValueError):
+        return False
+    return config_hash is None or record["hashes"].get("config") == config_hash

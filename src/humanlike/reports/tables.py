@@ -1,0 +1,159 @@
+"""Console tables of a run (rich renderables) and the same as Markdown; pure functions, nothing is printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from humanlike.reports.wording import (
+    MISSING,
+    condition_label,
+    condition_metrics,
+    count_text,
+    flag_sentence,
+    interval,
+    number,
+    people_word,
+    score_rows,
+    short_title,
+    title,
+    with_error,
+)
+from humanlike.types import Score
+
+
+def headline_cells(score: Score) -> tuple[list[str], list[list[str]]]:
+    """Column heads and texts of the headline table: score, value, 95% interval, people, ceiling, n, unit."""
+    people = people_word(score)
+    heads = ["score", "value", "95% interval", people, "ceiling", "n", "unit"]
+    rows = [
+        [
+            row.title,
+            number(row.model.value),
+            interval(row.model.ci_low, row.model.ci_high),
+            number(row.people.value) if row.people else MISSING,
+            number(row.model.ceiling),
+            MISSING if row.model.n is None else count_text(row.model.n),
+            row.unit,
+        ]
+        for row in score_rows(score)
+    ]
+    return heads, rows
+
+
+def condition_cells(score: Score) -> tuple[list[str], list[list[str]]]:
+    """Column heads and texts of the per-condition table: a row for the model, one for people below, mean ± s.e.m."""
+    conditions, people = score.result.conditions, people_word(score)
+    unit = str(score.result.details.get("conditions_unit", ""))
+    metrics = [m for m in condition_metrics(conditions) if conditions[m].notna().any()]
+    judged = [m for m in metrics if f"{m}_people" in conditions and conditions[f"{m}_people"].notna().any()]
+    rows = []
+    for row in conditions.to_dict(orient="records"):
+        start = [condition_label(float(row["condition"]), unit)]
+        rows.append([*start, "model", *(with_error(row[m], row.get(f"{m}_sem")) for m in metrics)])
+        if judged:
+            texts = (with_error(row.get(f"{m}_people"), row.get(f"{m}_people_sem")) for m in metrics)
+            rows.append([*start, people, *texts])
+    return ["condition", "by", *(short_title(m) for m in metrics)], rows
+
+
+def counts_line(score: Score) -> str:
+    """The counts of a run in one line, zero losses included."""
+    return " · ".join(f"{name.replace('_', ' ')} {count_text(n)}" for name, n in score.result.counts.items())
+
+
+def protocol_line(protocol: Mapping[str, Any]) -> str:
+    """The protocol's preset, and the switches that were set by hand.
+
+    Example:
+        >>> protocol_line({"preset": "corrected", "cv": "stratified", "overridden": ["cv"]})
+        'protocol corrected, with cv=stratified'
+    """
+    if not protocol:
+        return "protocol: none"
+    changed = ", ".join(f"{name}={protocol.get(name)}" for name in protocol.get("overridden", ()))
+    return f"protocol {protocol.get('preset', 'unnamed')}" + (f", with {changed}" if changed else "")
+
+
+def headline_table(score: Score) -> Table:
+    """The scores of a run: value, interval, people beside it, ceiling."""
+    heads, rows = headline_cells(score)
+    name = f"{score.benchmark} v{score.benchmark_version} · {score.dataset} · {score.backbone} ({score.layer})"
+    return _rich_table(name, heads, rows, f"{protocol_line(score.result.protocol)} · {counts_line(score)}")
+
+
+def condition_table(score: Score) -> Table:
+    """Means ± standard errors by condition, model beside people."""
+    heads, rows = condition_cells(score)
+    return _rich_table("By condition, mean ± s.e.m.", heads, rows)
+
+
+def flags_panel(score: Score) -> Panel | None:
+    """What must be known before the scores are believed; None when there is no flag."""
+    if not score.result.flags:
+        return None
+    lines = [Text(f"• {flag_sentence(flag)}") for flag in score.result.flags]
+    return Panel(Group(*lines), title="note", title_align="left", border_style="yellow", expand=False)
+
+
+def score_summary(score: Score) -> RenderableType:
+    """Everything the console shows at the end of a run."""
+    parts: list[RenderableType] = [headline_table(score)]
+    if condition_metrics(score.result.conditions):
+        parts.append(condition_table(score))
+    panel = flags_panel(score)
+    if panel is not None:
+        parts.append(panel)
+    parts.append(Text(f"digest {score.digest[:16]} · {score.seconds:.1f} s", style="dim"))
+    return Group(*parts)
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    r"""A table in GitHub's Markdown: first column to the left, the others to the right.
+
+    Example:
+        >>> print(markdown_table(["a", "b"], [["x|y", "1"]]))
+        | a | b |
+        | :--- | ---: |
+        | x\|y | 1 |
+    """
+    rules = [":---"] + ["---:"] * (len(heads) - 1)
+    lines = [list(map(_markdown_text, heads)), rules, *(list(map(_markdown_text, row)) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def score_markdown(score: Score) -> str:
+    """The run's tables, flags and record as a Markdown text."""
+    heading = f"{score.benchmark} v{score.benchmark_version}: {score.backbone} ({score.layer}) on {score.dataset}"
+    parts = [f"## {_markdown_text(heading)}", markdown_table(*headline_cells(score))]
+    if condition_metrics(score.result.conditions):
+        parts.append(markdown_table(*condition_cells(score)))
+    parts += [f"> {_markdown_text(flag_sentence(flag))}" for flag in score.result.flags]
+    parts.append(
+        f"{_markdown_text(protocol_line(score.result.protocol))}. {counts_line(score)}. Digest `{score.digest}`."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _rich_table(name: str, heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str | None = None) -> Table:
+    table = Table(
+        title=Text(name),
+        caption=None if caption is None else Text(caption),
+        title_justify="left",
+        caption_justify="left",
+    )
+    texts = {"condition", "by", "unit", heads[0]}
+    for head in heads:
+        table.add_column(Text(head), justify="left" if head in texts else "right")
+    for row in rows:
+        table.add_row(*(Text(text) for text in row))
+    return table
+
+
+def _markdown_text(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")

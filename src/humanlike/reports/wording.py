@@ -1,0 +1,224 @@
+"""The words of a report: titles and meanings of scores, sentences for flags, numbers as text.
+
+Tables, figures, the HTML page and dashboards all take their words from here. A score or flag that is not listed is
+written as its name with the underscores opened, so that a new benchmark needs no entry to be readable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from humanlike.types import Score, ScoreValue
+
+MISSING = "–"
+SIMULATED = "simulated_participants"
+_PEOPLE = "_people"
+
+TITLES: Mapping[str, str] = {
+    "accuracy": "Accuracy",
+    "entropy": "Response entropy",
+    "snp": "Semantic neighbour preference",
+    "jsd": "Jensen-Shannon distance",
+    "alignment_accuracy": "Alignment, accuracy",
+    "alignment_entropy": "Alignment, entropy",
+    "alignment_snp": "Alignment, SNP",
+    "delta_r2_accuracy": "ΔR² over condition, accuracy",
+    "delta_r2_entropy": "ΔR² over condition, entropy",
+    "delta_r2_snp": "ΔR² over condition, SNP",
+    "error_consistency": "Error consistency",
+    "n_items": "Items",
+    "n_cells": "Cells",
+    "n_responses": "Responses",
+    "sea": "Sketch abstraction efficiency",
+}
+
+SHORT_TITLES: Mapping[str, str] = {"entropy": "Entropy", "snp": "SNP", "jsd": "JS distance"}
+
+MEANINGS: Mapping[str, str] = {
+    "accuracy": "share of sketches given the label of their concept",
+    "entropy": "spread of the labels given; 0 when all answers agree",
+    "snp": "how close in meaning the wrong answers are; 1 is as close as can be",
+    "jsd": "distance between the model's and people's label distributions; 0 when they are the same",
+    "alignment_accuracy": "adjusted R² of people's cell accuracies predicted from the model's",
+    "alignment_entropy": "adjusted R² of people's cell entropies predicted from the model's",
+    "alignment_snp": "adjusted R² of people's neighbour preference predicted from the model's",
+    "delta_r2_accuracy": "what the model adds to R² when the condition is known already",
+    "delta_r2_entropy": "what the model adds to R² when the condition is known already",
+    "delta_r2_snp": "what the model adds to R² when the condition is known already",
+    "error_consistency": "agreement with people on which sketches are got right, beyond chance (κ)",
+}
+
+UNITS: Mapping[str, str] = {"nats": "nats", "bits": "bits", "R2": "R²", "kappa": "κ", "share": ""}
+
+FLAG_SENTENCES: Mapping[str, str] = {
+    SIMULATED: "The “people” are a simulation. Nothing on this page says anything about human beings.",
+    "no_people": "The data set has no human responses: every comparison with people is missing.",
+    "no_semantic_space": "There is no semantic space for the labels: neighbour preference is missing.",
+    "single_condition": "There is one condition only: nothing can be said about change with budget.",
+    "readout_not_converged": "The readout stopped short of its optimum; its scores may still move.",
+    "images_failed": "{count} image(s) could not be read and are left out of every score.",
+    "empty_cells": "{count} cell(s) (concept × condition) are empty and left out.",
+    "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
+}
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A score with its counterpart for people, as one line of a table.
+
+    Attributes:
+        name: Score name.
+        title: In words.
+        meaning: One clause that says what it measures, or "".
+        unit: In words, or "".
+        model: The model's value.
+        people: People's value of the same score, or None.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    unit: str
+    model: ScoreValue
+    people: ScoreValue | None
+
+
+def title(name: str) -> str:
+    """A score's or metric's name in words.
+
+    Example:
+        >>> title("snp"), title("lapse_rate"), title("accuracy_people")
+        ('Semantic neighbour preference', 'Lapse rate', 'Accuracy, people')
+    """
+    if name in TITLES:
+        return TITLES[name]
+    if name.endswith(_PEOPLE):
+        return f"{title(name.removesuffix(_PEOPLE))}, people"
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def short_title(name: str) -> str:
+    """A metric's name for the head of a narrow column; people's stands after a comma.
+
+    Example:
+        >>> short_title("snp_people"), short_title("accuracy")
+        ('SNP, people', 'Accuracy')
+    """
+    if name.endswith(_PEOPLE):
+        return f"{short_title(name.removesuffix(_PEOPLE))}, people"
+    return SHORT_TITLES.get(name, title(name))
+
+
+def score_rows(score: Score) -> list[ScoreRow]:
+    """The scores in their order, each `x_people` beside its `x`; one without an `x` stands alone."""
+    scores = score.scores
+    beside = {name for name in scores if name.endswith(_PEOPLE) and name.removesuffix(_PEOPLE) in scores}
+    return [
+        ScoreRow(
+            name=name,
+            title=title(name),
+            meaning=MEANINGS.get(name, ""),
+            unit=UNITS.get(value.unit, value.unit),
+            model=value,
+            people=scores.get(f"{name}{_PEOPLE}"),
+        )
+        for name, value in scores.items()
+        if name not in beside
+    ]
+
+
+def is_simulated(score: Score) -> bool:
+    """Whether the run's "people" are a simulation."""
+    return SIMULATED in score.result.flags
+
+
+def people_word(score: Score) -> str:
+    """What to call the people of this run: `people`, or `simulated people`."""
+    return "simulated people" if is_simulated(score) else "people"
+
+
+def flag_sentence(flag: str) -> str:
+    """A flag in words; `name:COUNT` puts the count into the sentence.
+
+    Example:
+        >>> flag_sentence("images_failed:3")
+        '3 image(s) could not be read and are left out of every score.'
+        >>> flag_sentence("labels_unmatched:2")
+        'Labels unmatched: 2.'
+    """
+    name, _, count = flag.partition(":")
+    if name in FLAG_SENTENCES:
+        return FLAG_SENTENCES[name].format(count=count.strip() or "Some")
+    return title(name) + (f": {count.strip()}." if count else ".")
+
+
+def is_missing(value: object) -> bool:
+    """Whether a table's entry holds nothing: None, NaN or pandas' NA."""
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with a fixed count of decimals and a true minus sign; a dash where there is none.
+
+    Example:
+        >>> number(0.12345), number(-0.5, 2), number(None), number(float("nan"))
+        ('0.123', '−0.50', '–', '–')
+    """
+    if value is None or is_missing(value):
+        return MISSING
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """An interval as `low to high`, or a dash where a side is missing.
+
+    Example:
+        >>> interval(0.1, 0.25), interval(None, 1.0)
+        ('0.100 to 0.250', '–')
+    """
+    if low is None or high is None or is_missing(low) or is_missing(high):
+        return MISSING
+    return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def with_error(mean: float | None, sem: float | None, digits: int = 3) -> str:
+    """A mean with its standard error, `mean ± s.e.m.`; without the error where there is none.
+
+    Example:
+        >>> with_error(0.5, 0.01), with_error(0.5, None), with_error(None, None)
+        ('0.500 ± 0.010', '0.500', '–')
+    """
+    if mean is None or is_missing(mean) or sem is None or is_missing(sem):
+        return number(mean, digits)
+    return f"{number(mean, digits)} ± {number(sem, digits)}"
+
+
+def condition_label(value: float, unit: str = "") -> str:
+    """A condition with its unit.
+
+    Example:
+        >>> condition_label(4.0, "s"), condition_label(0.5)
+        ('4 s', '0.5')
+    """
+    return f"{value:g} {unit}".strip()
+
+
+def condition_metrics(conditions: pd.DataFrame) -> list[str]:
+    """The metrics of a per-condition table: every column with a standard error `<name>_sem`, people's left out."""
+    columns = [str(c) for c in conditions.columns]
+    return [c for c in columns if f"{c}_sem" in columns and not c.endswith(_PEOPLE)]
+
+
+def count_text(value: int) -> str:
+    """A whole number with thin gaps between thousands.
+
+    Example:
+        >>> count_text(89797)
+        '89\u2009797'
+    """
+    return f"{int(value):,}".replace(",", "\u2009")

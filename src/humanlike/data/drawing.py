@@ -69,6 +69,8 @@ class Stroke:
                     f"time_s must hold one finite second value a point of a polyline: {len(points)} points, "
                     f"curved={self.curved}, time_s of shape {time_s.shape}"
                 )
+            if (np.diff(time_s) < 0).any():
+                raise ValueError("time_s must not decrease within a stroke")
             object.__setattr__(self, "time_s", time_s)
 
     def cubics(self) -> np.ndarray:

@@ -91,10 +91,15 @@ def drawing_from_quickdraw(
         (1, 2, 3)
     """
     kept = []
+    clock_ms = -np.inf
     for number, stroke in enumerate(strokes):
         xyt = quickdraw_stroke(stroke, f"{where}, stroke {number}")
         if xyt.shape[1]:
-            time_s = xyt[2] / 1000 if len(xyt) == 3 else None
+            time_s = None
+            if len(xyt) == 3:
+                # A few drawings run back by some milliseconds where a clock was set.
+                times_ms = np.maximum.accumulate(np.maximum(xyt[2], clock_ms))
+                clock_ms, time_s = times_ms[-1], times_ms / 1000
             kept.append(Stroke(xyt[:2].T, width=width, time_s=time_s))
     if not kept:
         raise EmptyDrawingError(f"{where}: the drawing has no ink")
@@ -164,17 +169,18 @@ def _as_json(stroke: Stroke) -> dict[str, Any]:
     return fields
 
 
-def ndjson_records(lines: Iterable[bytes], where: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def ndjson_records(lines: Iterable[bytes], where: str, first: int = 1) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number (from 1) and record of every line of an ndjson file; empty lines are passed over.
 
     Args:
         lines: The file's lines.
         where: The file's name for messages.
+        first: Number of the first line.
 
     Raises:
         ValueError: Naming file and line where a line is cut short or no JSON object.
     """
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=first):
         if not line.strip():
             continue
         try:

@@ -9,7 +9,9 @@ import torch
 from scipy import sparse, stats
 
 from humanlike.metrics.functional import jensen_shannon_distance
-from humanlike.stats.sketch_statistics import CodedResponses
+from humanlike.rng import generator
+from humanlike.stats import CodedResponses
+from humanlike.stats.count_entropy import ratio
 
 
 @dataclass(frozen=True)
@@ -38,34 +40,29 @@ class ErrorConsistency:
 
 
 def kappa_from_counts(
-    both_right: np.ndarray, right_a: np.ndarray, right_b: np.ndarray, items: np.ndarray
+    both_right_P: np.ndarray, right_a_P: np.ndarray, right_b_P: np.ndarray, items_P: np.ndarray
 ) -> np.ndarray:
-    """Error consistency of many pairs at once, from counts of right answers on their common items.
+    """Error consistency of many pairs of observers at once, from counts on the items that both have seen.
 
-    κ = (o - e) / (1 - e), o = share of items both right or both wrong, e = p_a p_b + (1 - p_a)(1 - p_b); no common item or e = 1
-    gives NaN.
+    The same κ as `humanlike.metrics.functional.error_consistency`, for pairs too many to hold their items.
 
     Args:
-        both_right: (P,) items that both answered correctly.
-        right_a: (P,) items that the first answered correctly.
-        right_b: (P,) items that the second answered correctly.
-        items: (P,) common items.
+        both_right_P: (P,) items that both answered correctly.
+        right_a_P: (P,) items that the first answered correctly.
+        right_b_P: (P,) items that the second answered correctly.
+        items_P: (P,) common items.
 
     Returns:
-        (P,) κ in [-1, 1].
+        (P,) κ in [-1, 1]; NaN where there is no common item, or both are always right, or both always wrong.
 
     Example:
-        >>> kappa_from_counts(np.array([2]), np.array([2]), np.array([2]), np.array([4]))
-        array([1.])
+        >>> kappa_from_counts(np.array([2]), np.array([2]), np.array([3]), np.array([4]))
+        array([0.5])
     """
-    n = np.where(items > 0, items, np.nan).astype(float)
-    agree = (n - right_a - right_b + 2.0 * both_right) / n
-    p_a, p_b = right_a / n, right_b / n
-    chance = p_a * p_b + (1 - p_a) * (1 - p_b)
-    # chance is 1 only when both are always right or both always wrong: decided on integers, not on rounded
-    # shares
-    same = ((right_a == items) & (right_b == items)) | ((right_a == 0) & (right_b == 0))
-    return np.where(same, np.nan, (agree - chance) / np.where(same, 1.0, 1 - chance))
+    both, a, b, n = (np.asarray(x, np.int64) for x in (both_right_P, right_a_P, right_b_P, items_P))
+    same = n - a - b + 2 * both
+    expected = a * b + (n - a) * (n - b)
+    return ratio((n * same - expected).astype(np.float64), (n * n - expected).astype(np.float64))
 
 
 def error_consistency_with_people(
@@ -82,8 +79,8 @@ def error_consistency_with_people(
         target_N: (N,) label index of every item's concept.
 
     References:
-        Geirhos et al. (2020), Beyond accuracy: quantifying trial-by-trial behaviour of CNNs and humans by
-        measuring error consistency.
+        Geirhos, Meding and Wichmann (2020), "Beyond accuracy: quantifying trial-by-trial behaviour by measuring error
+        consistency".
     """
     num_items = len(target_N)
     key_R = responses.participant_R * num_items + responses.item_R
@@ -164,6 +161,43 @@ def cell_distance(counts_a_CL: np.ndarray, counts_b_CL: np.ndarray) -> np.ndarra
     both = (counts_a_CL.sum(1) > 0) & (counts_b_CL.sum(1) > 0)
     distance_C = np.full(len(both), np.nan)
     if both.any():
-        pair = (torch.from_numpy(c[both].astype(np.float64)) for c in (counts_a_CL, counts_b_CL))
-        distance_C[both] = jensen_shannon_distance(*pair).numpy()
+        a_BL, b_BL = (torch.from_numpy(c[both].astype(np.float64)) for c in (counts_a_CL, counts_b_CL))
+        distance_C[both] = jensen_shannon_distance(a_BL, b_BL).numpy()
     return distance_C
+
+
+def distance_between_halves(
+    responses: CodedResponses, cell_N: np.ndarray, num_cells: int, num_labels: int, seed: int, halves: int = 20
+) -> np.ndarray:
+    """How far two random halves of the participants are from each other: what a model's distance is held against.
+
+    Halves have fewer answers than all people, and distances of small samples are larger, so this is an upper bound.
+
+    Args:
+        responses: People's coded answers, of two participants or more.
+        cell_N: (N,) cell of every item.
+        num_cells: C.
+        num_labels: L.
+        seed: Global seed; every split has its own address.
+        halves: Number of random splits.
+
+    Returns:
+        (C,) mean Jensen-Shannon distance over the splits in which both halves answered; NaN where none.
+    """
+    people_P, person_R = np.unique(responses.participant_R, return_inverse=True)
+    total_C, known_C = np.zeros(num_cells), np.zeros(num_cells)
+    for split in range(halves):
+        first_R = (generator(seed, "halves_distance", split).permutation(len(people_P)) < len(people_P) // 2)[person_R]
+        tables = (
+            people_label_counts(
+                CodedResponses(responses.participant_R[rows], responses.item_R[rows], responses.guess_RG[rows]),
+                cell_N,
+                num_cells,
+                num_labels,
+            )
+            for rows in (first_R, ~first_R)
+        )
+        distance_C = cell_distance(*tables)
+        known_C += np.isfinite(distance_C)
+        total_C += np.nan_to_num(distance_C)
+    return ratio(total_C, known_C)

@@ -53,7 +53,8 @@ def used_items(data: Sketches, features: Features) -> SevaItems:
     table = data.table.iloc[rows_N][list(SKETCH_COLUMNS)].reset_index(drop=True)
     table["condition"] = pd.to_numeric(table["condition"]).astype(float)
     target_N = data.target_N[rows_N]
-    design = CellDesign.from_columns(target_N, table["image_id"].astype(str), table["condition"].to_numpy())
+    image_id_N = table["image_id"].astype(str).to_numpy(dtype=object)
+    design = CellDesign.from_columns(target_N, image_id_N, table["condition"].to_numpy())
     return SevaItems(rows_N, f_ND[order], table, target_N, design)
 
 

@@ -1,14 +1,24 @@
-"""People's answers as integers: participants, items and labels by code, with everything left out counted."""
+"""People's side of a SEVA run: answers coded as integers, cell metrics, and consistency of people with each other.
+
+Legend: R judgments, G guesses, N items, L labels, C cells.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from humanlike.stats.sketch_statistics import CodedResponses
+from humanlike.benchmarks.protocol import Protocol
+from humanlike.benchmarks.seva_agreement import distance_between_halves, people_label_counts
+from humanlike.benchmarks.seva_answers import NeighbourRanks, people_switches
+from humanlike.benchmarks.seva_comparison import Resamples, Side, resampled_side
+from humanlike.benchmarks.seva_items import SevaItems
+from humanlike.stats import CodedResponses, PeopleSwitches, SplitHalf, people_statistics, split_half_consistency
+from humanlike.stats.count_entropy import ratio
+from humanlike.stats.sketch_statistics import MeanEntropy
 from humanlike.types import GUESS_COLUMNS, Responses
 
 
@@ -75,7 +85,7 @@ def _code_guesses(table: pd.DataFrame, labels: Sequence[str]) -> np.ndarray:
     columns = []
     for column in GUESS_COLUMNS:
         guess = table[column]
-        code = code_of.get_indexer(guess.to_numpy(dtype=object, na_value=None))
+        code = code_of.get_indexer(pd.Index(guess.to_numpy(dtype=object)))
         absent = (guess.isna() | (guess == "")).to_numpy(bool)
         columns.append(np.where(absent, -1, np.where(code < 0, -2, code)))
     return np.stack(columns, 1).astype(np.int64)
@@ -90,3 +100,77 @@ def _unknown_labels(table: pd.DataFrame, unknown_RG: np.ndarray) -> str:
         f"{', '.join(str(r) for r in rows[:10])}{', …' if len(rows) > 10 else ''}); correct the spelling, or "
         "set on_unknown=drop to leave them out and count them"
     )
+
+
+@dataclass(frozen=True)
+class PeopleSide:
+    """Everything about people that does not depend on the model, so that it can be shared by many models.
+
+    Attributes:
+        coded: Their answers.
+        side: Their cell metrics and replicates.
+        by_item: `accuracy`, `entropy` and `n_responses` of every item, (N,) each.
+        label_counts_CL: (C, L) all guesses by cell.
+        halves_distance_C: (C,) Jensen-Shannon distance between random halves; NaN with fewer than two participants.
+        consistency: Metric → split-half consistency; empty with fewer than two participants.
+    """
+
+    coded: People
+    side: Side
+    by_item: Mapping[str, np.ndarray]
+    label_counts_CL: np.ndarray
+    halves_distance_C: np.ndarray
+    consistency: Mapping[str, SplitHalf]
+
+
+def people_side(
+    coded: People,
+    items: SevaItems,
+    num_labels: int,
+    ranks: NeighbourRanks,
+    protocol: Protocol,
+    resamples: Resamples,
+    splits: int,
+    seed: int,
+) -> PeopleSide:
+    """Everything about people: cells, replicates, values by item, and consistency between halves of the participants.
+
+    Args:
+        coded: Their answers, at least one.
+        items: The used items.
+        num_labels: L.
+        ranks: Semantic ranks of the labels.
+        protocol: The switches.
+        resamples: Image weights of the replicates.
+        splits: Random halves for the split-half consistency.
+        seed: Global seed.
+    """
+    answers, design, switches = coded.responses, items.design, people_switches(protocol)
+    statistics = people_statistics(answers, items.target_N, ranks.ranks_LL, switches)
+    cells = (design.cell_N, design.num_cells, num_labels)
+    halves_distance_C, consistency = np.full(design.num_cells, np.nan), {}
+    if coded.num_participants > 1:
+        halves_distance_C = distance_between_halves(answers, *cells, seed)
+        consistency = split_half_consistency(
+            design, answers, items.target_N, ranks.ranks_LL, switches, splits=splits, seed=seed
+        )
+    return PeopleSide(
+        coded=coded,
+        side=resampled_side(design, statistics, resamples),
+        by_item=_by_item(answers, items.target_N, switches),
+        label_counts_CL=people_label_counts(answers, *cells),
+        halves_distance_C=halves_distance_C,
+        consistency=consistency,
+    )
+
+
+def _by_item(answers: CodedResponses, target_N: np.ndarray, switches: PeopleSwitches) -> dict[str, np.ndarray]:
+    """Accuracy, entropy (per sketch, whatever the cells' entropy is of) and number of judgments of every item."""
+    per_sketch = PeopleSwitches(accuracy=switches.accuracy, entropy="per_sketch", estimator=switches.estimator)
+    statistics = people_statistics(answers, target_N, None, per_sketch)
+    assert isinstance(statistics.entropy, MeanEntropy)  # by the switch above
+    return {
+        "accuracy": ratio(statistics.accuracy_sum_N, statistics.accuracy_weight_N),
+        "entropy": ratio(statistics.entropy.sum_N, statistics.entropy.weight_N),
+        "n_responses": np.bincount(answers.item_R, minlength=len(target_N)),
+    }

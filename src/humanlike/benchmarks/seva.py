@@ -1,0 +1,223 @@
+"""SEVA: how well a model recognises sketches, how its errors and doubts resemble people's, condition by condition.
+
+python evaluate.py benchmark=seva dataset=doodles backbone=tf_efficientnet_lite0 benchmark.protocol=corrected
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from humanlike.benchmarks.protocol import preset
+from humanlike.benchmarks.seva_agreement import (
+    cell_distance,
+    error_consistency_with_people,
+    label_counts,
+)
+from humanlike.benchmarks.seva_answers import (
+    ModelReading,
+    NeighbourRanks,
+    model_switches,
+    neighbour_ranks,
+    read_out,
+)
+from humanlike.benchmarks.seva_comparison import Estimator, Resamples, Side, resample_images, resampled_side
+from humanlike.benchmarks.seva_items import SevaItems, groups_for_folds, used_items
+from humanlike.benchmarks.seva_people import PeopleSide, code_people, people_side
+from humanlike.benchmarks.seva_scores import (
+    Report,
+    add_absent_people,
+    add_agreement_scores,
+    add_alignment_scores,
+    add_model_scores,
+    add_people_scores,
+    chance_levels,
+)
+from humanlike.benchmarks.seva_tables import cells_table, conditions_table, items_table
+from humanlike.interfaces import Readout
+from humanlike.stats import model_statistics
+from humanlike.types import BenchmarkResult, Features, Sketches
+
+
+class SevaBenchmark:
+    """Accuracy, response entropy and semantic neighbour preference of a model and of people on the same sketches.
+
+    A readout is trained on the model's features; its out-of-fold answers and people's are summarised per cell
+    (concept × condition); alignment is how well the model's cells predict people's. What the data cannot give
+    (people, a semantic space, conditions) is None with a flag.
+
+    Args:
+        protocol: Preset: `paper_text`, `paper_code` or `corrected`.
+        replicates: Bootstrap replicates over source images.
+        splits: Random halves of the participants, for the human-human baseline.
+        interval: Kind of interval; None keeps the preset's.
+        metric: Protocol switch → value, overriding the preset one by one; None keeps the preset's (see `Protocol`).
+        on_unknown: `raise` or `drop` guesses that are not labels.
+
+    Raises:
+        ValueError: On an unknown preset, switch or value (the sentence names the nearest), or too few replicates.
+
+    References:
+        Mukherjee et al. (2023). Deviates: see DEVIATIONS.md, every deviation is a switch.
+
+    Example:
+        >>> SevaBenchmark(protocol="paper_code", interval="jackknife").protocol.interval
+        'jackknife'
+    """
+
+    identifier = "seva"
+    version = "1"
+    bibtex = """@inproceedings{mukherjee2023seva,
+  title     = {{SEVA}: Leveraging sketches to evaluate alignment between human and machine visual abstraction},
+  author    = {Mukherjee, Kushin and Huey, Holly and Lu, Xuanchen and Vinker, Yael and Aguina-Kang, Rio and
+               Shamir, Ariel and Fan, Judith E.},
+  booktitle = {Advances in Neural Information Processing Systems, Datasets and Benchmarks Track},
+  year      = {2023}
+}"""
+
+    def __init__(
+        self,
+        protocol: str = "corrected",
+        replicates: int = 1000,
+        splits: int = 1000,
+        interval: str | None = None,
+        metric: Mapping[str, Any] | None = None,
+        on_unknown: str = "raise",
+    ) -> None:
+        for name, value in (("replicates", replicates), ("splits", splits)):
+            if value < 2:
+                raise ValueError(f"{name} is {value}; an interval needs 2 or more (1000 in the paper)")
+        asked = {**(metric or {}), **({} if interval is None else {"interval": interval})}
+        self.protocol = preset(protocol).overridden(asked)
+        self._cv_asked = asked.get("cv") is not None
+        self.replicates, self.splits, self.on_unknown = replicates, splits, on_unknown
+
+    def run(self, data: Sketches, features: Features, readout: Readout, seed: int = 0) -> BenchmarkResult:
+        """Score the features of one layer of one model.
+
+        Args:
+            data: Sketches, with people's answers and a semantic space where there are any.
+            features: Features of the items that could be read.
+            readout: Classifier whose out-of-fold answers stand for the model's.
+            seed: Global seed of resamples and splits.
+
+        Raises:
+            ValueError: When features and data do not fit, an answer is no label, or the readout cannot be trained.
+        """
+        items = used_items(data, features)
+        ranks = neighbour_ranks(data.semantic_space, len(data.labels))
+        group_N, fold_flags = groups_for_folds(items, data, self.protocol.cv, self._cv_asked)
+        reading = read_out(items, readout, len(data.labels), group_N)
+
+        resamples = resample_images(items.design, self.protocol, self.replicates, seed)
+        estimator = Estimator(items.design, self.protocol, resamples)
+        model = self._model_side(items, reading, ranks, resamples)
+        people = self._people(data, items, ranks, resamples, seed)
+
+        report = Report(flags=[*data.flags, *fold_flags, *_data_flags(data, items, reading, ranks, model)])
+        report.details = self._details(data, items, reading, ranks)
+        add_model_scores(report, estimator, model)
+        distance_C = np.full(items.design.num_cells, np.nan)
+        if people is None:
+            add_absent_people(report)
+        else:
+            hard_CL = label_counts(
+                items.design.cell_N, reading.answers.top1_N, items.design.num_cells, len(data.labels)
+            )
+            distance_C = cell_distance(hard_CL, people.label_counts_CL)
+            correct_N = reading.answers.top1_N == items.target_N
+            consistency = error_consistency_with_people(correct_N, people.coded.responses, items.target_N)
+            add_people_scores(report, estimator, people)
+            add_alignment_scores(report, estimator, people, model)
+            add_agreement_scores(report, distance_C, people, consistency)
+            report.flags += _people_flags(people, self.protocol.interval)
+        return BenchmarkResult(
+            scores=report.scores,
+            cells=cells_table(items, data.labels, model, distance_C, people),
+            items=items_table(data, features, items, reading, ranks, people),
+            conditions=conditions_table(items, model, distance_C, people),
+            counts=_counts(data, items, model, people),
+            flags=tuple(dict.fromkeys(report.flags)),
+            protocol={**self.protocol.record(), "cv_used": "stratified" if group_N is None else "stratified_group"},
+            details=report.details,
+        )
+
+    def _model_side(self, items: SevaItems, reading: ModelReading, ranks: NeighbourRanks, resamples: Resamples) -> Side:
+        switches = model_switches(self.protocol)
+        statistics = model_statistics(reading.answers, items.target_N, ranks.ranks_LL, switches)
+        return resampled_side(items.design, statistics, resamples)
+
+    def _people(
+        self, data: Sketches, items: SevaItems, ranks: NeighbourRanks, resamples: Resamples, seed: int
+    ) -> PeopleSide | None:
+        """People's side, which does not depend on the model; None where nobody judged a used item."""
+        if data.responses is None:
+            return None
+        coded = code_people(data.responses, items.table["sketch_id"].tolist(), data.labels, self.on_unknown)
+        if len(coded.responses) == 0:
+            return None
+        return people_side(coded, items, len(data.labels), ranks, self.protocol, resamples, self.splits, seed)
+
+    def _details(
+        self, data: Sketches, items: SevaItems, reading: ModelReading, ranks: NeighbourRanks
+    ) -> dict[str, Any]:
+        ranked = ranks.ranks_LL is not None
+        return {
+            "readout": dict(reading.certificate),
+            "interval": {"kind": self.protocol.interval, "level": 0.95, "replicates": self.replicates},
+            "conditions_unit": data.condition_unit,
+            "chance": chance_levels(self.protocol, items.design.num_concepts, ranked),
+            "semantic_space": {"matched": ranks.matched, "unmatched": ranks.unmatched} if ranked else None,
+        }
+
+
+def _data_flags(
+    data: Sketches, items: SevaItems, reading: ModelReading, ranks: NeighbourRanks, model: Side
+) -> list[str]:
+    """What has to stand next to the scores whatever people say."""
+    failed, empty = len(data) - len(items), int((items.design.items_C == 0).sum())
+    told = {
+        "readout_not_converged": not reading.converged,
+        f"images_failed:{failed}": failed,
+        f"empty_cells:{empty}": empty,
+        "single_condition": items.design.num_conditions == 1,
+        "no_semantic_space": ranks.ranks_LL is None,
+        f"labels_without_embedding:{ranks.unmatched}": ranks.ranks_LL is not None and ranks.unmatched,
+        f"answers_not_ranked:{model.statistics.unranked_answers}": model.statistics.unranked_answers,
+    }
+    return [flag for flag, holds in told.items() if holds]
+
+
+def _people_flags(people: PeopleSide, interval: str) -> list[str]:
+    unjudged, unranked = int((people.by_item["n_responses"] == 0).sum()), people.side.statistics.unranked_answers
+    told = {
+        f"items_without_judgments:{unjudged}": unjudged,
+        f"people_answers_not_ranked:{unranked}": unranked,
+        "one_participant": people.coded.num_participants == 1,
+        "interval_biased_down": interval == "percentile",
+    }
+    return [flag for flag, holds in told.items() if holds]
+
+
+def _counts(data: Sketches, items: SevaItems, model: Side, people: PeopleSide | None) -> dict[str, int]:
+    design = items.design
+    counts = {
+        "items_total": len(data),
+        "items_used": len(items),
+        "items_failed": len(data) - len(items),
+        "concepts": design.num_concepts,
+        "conditions": design.num_conditions,
+        "cells": design.num_cells,
+        "cells_empty": int((design.items_C == 0).sum()),
+        "answers_not_ranked": model.statistics.unranked_answers,
+    }
+    if people is not None:
+        counts |= {
+            "participants": people.coded.num_participants,
+            "judgments": len(people.coded.responses),
+            "people_answers_not_ranked": people.side.statistics.unranked_answers,
+            **people.coded.dropped,
+        }
+    return counts

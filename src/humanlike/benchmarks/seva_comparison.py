@@ -1,0 +1,179 @@
+"""Estimates with intervals: means over cells, alignment of a model with people, and what it adds over the condition.
+
+Legend: C cells, B replicates, K concepts, J source images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from humanlike.benchmarks.protocol import Protocol
+from humanlike.stats import (
+    CellDesign,
+    Interval,
+    SketchStatistics,
+    alignment_r2,
+    basic,
+    cell_metrics,
+    condition_r2,
+    delta_r2,
+    difference,
+    image_weights,
+    jackknife,
+    jackknife_weights,
+    percentile,
+    ratio_centred,
+)
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """Image weights of the replicates of a run, the same for every side and every model.
+
+    Attributes:
+        bootstrap_BKJ: Images of every concept drawn with replacement.
+        left_out_BKJ: One image left out at a time; None unless the protocol's interval is the jackknife.
+        concept_of_left_out_B: Concept of the image left out.
+    """
+
+    bootstrap_BKJ: np.ndarray
+    left_out_BKJ: np.ndarray | None = None
+    concept_of_left_out_B: np.ndarray | None = None
+
+
+def resample_images(design: CellDesign, protocol: Protocol, replicates: int, seed: int) -> Resamples:
+    """The resamples that the protocol asks for."""
+    bootstrap_BKJ = image_weights(design, replicates, seed)
+    if protocol.interval == "jackknife":
+        return Resamples(bootstrap_BKJ, *jackknife_weights(design))
+    return Resamples(bootstrap_BKJ)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Cell metrics (`accuracy`, `entropy`, `snp`) of a model or of people; NaN where there is no evidence.
+
+    Attributes:
+        statistics: Per-item sufficient statistics.
+        full: The full sample, (1, C) each.
+        bootstrap: Resampled images, (B, C) each.
+        left_out: One image left out at a time, (B', C) each, or None.
+    """
+
+    statistics: SketchStatistics
+    full: dict[str, np.ndarray]
+    bootstrap: dict[str, np.ndarray]
+    left_out: dict[str, np.ndarray] | None
+
+
+def resampled_side(design: CellDesign, statistics: SketchStatistics, resamples: Resamples) -> Side:
+    """Cell metrics of one side, on the full sample and on all resamples."""
+    left_out = resamples.left_out_BKJ
+    return Side(
+        statistics,
+        cell_metrics(design, statistics),
+        cell_metrics(design, statistics, resamples.bootstrap_BKJ),
+        None if left_out is None else cell_metrics(design, statistics, left_out),
+    )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval.
+
+    Attributes:
+        value: What is reported.
+        full_sample: The value on the full sample; differs where the protocol reports the mean of the replicates.
+        interval: 95% interval.
+        replicates_B: The bootstrap replicates behind it.
+    """
+
+    value: float
+    full_sample: float
+    interval: Interval
+    replicates_B: np.ndarray
+
+
+Statistic = Callable[..., np.ndarray]
+
+
+class Estimator:
+    """Applies a statistic of cell metrics to the full sample and its resamples, as the protocol says.
+
+    Args:
+        design: The study's cells.
+        protocol: Names the interval and the point estimate.
+        resamples: The resamples that the sides were computed on.
+    """
+
+    def __init__(self, design: CellDesign, protocol: Protocol, resamples: Resamples) -> None:
+        self.design, self.protocol, self.resamples = design, protocol, resamples
+
+    def cell_mean(self, side: Side, metric: str) -> Estimate:
+        """Mean of a metric over the cells that have it, so that every concept and condition weighs the same."""
+        return self._estimate(_mean_over_cells, (side,), metric)
+
+    def alignment(self, people: Side, model: Side, metric: str) -> Estimate:
+        """Adjusted R² of people ~ 1 + model + t + model·t over cells, t numeric."""
+        return self._reported(self._estimate(self._alignment_r2, (people, model), metric))
+
+    def added_r2(self, people: Side, model: Side, metric: str) -> Estimate:
+        """Adjusted R² of people ~ C(t) + model + model·t, less that of people ~ C(t) on the same cells.
+
+        The ratio of a difference would be unbounded near 0, so the ratio-centred interval centres both parts.
+        """
+        added = self._estimate(self._delta_r2, (people, model), metric)
+        if self.protocol.interval == "ratio_centred":
+            alone = self._estimate(self._condition_r2, (people, model), metric)
+            interval = difference(
+                added.full_sample + alone.full_sample,
+                added.replicates_B + alone.replicates_B,
+                alone.full_sample,
+                alone.replicates_B,
+            )
+            added = Estimate(added.value, added.full_sample, interval, added.replicates_B)
+        return self._reported(added)
+
+    def _alignment_r2(self, people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
+        return alignment_r2(people_BC, model_BC, self.design.condition_C)
+
+    def _delta_r2(self, people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
+        return delta_r2(people_BC, model_BC, self.design.condition_C)
+
+    def _condition_r2(self, people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
+        return condition_r2(people_BC, self.design.condition_C, model_BC)
+
+    def _estimate(self, statistic: Statistic, sides: tuple[Side, ...], metric: str) -> Estimate:
+        full = float(statistic(*(side.full[metric] for side in sides))[0])
+        replicates_B = statistic(*(side.bootstrap[metric] for side in sides))
+        intervals: dict[str, Callable[[], Interval]] = {
+            "ratio_centred": lambda: ratio_centred(full, replicates_B),
+            "basic": lambda: basic(full, replicates_B),
+            "percentile": lambda: percentile(replicates_B),
+            "jackknife": lambda: self._jackknife(full, statistic, sides, metric),
+        }
+        return Estimate(full, full, intervals[self.protocol.interval](), replicates_B)
+
+    def _jackknife(self, full: float, statistic: Statistic, sides: tuple[Side, ...], metric: str) -> Interval:
+        left_out = [side.left_out[metric] for side in sides if side.left_out is not None]
+        concept_B = self.resamples.concept_of_left_out_B
+        if len(left_out) < len(sides) or concept_B is None or not len(concept_B):
+            return Interval(np.nan, np.nan, "jackknife", 0)
+        return jackknife(full, statistic(*left_out), concept_B)
+
+    def _reported(self, estimate: Estimate) -> Estimate:
+        """The estimate with the point that the protocol reports."""
+        usable = estimate.replicates_B[np.isfinite(estimate.replicates_B)]
+        if self.protocol.alignment_point == "full_sample" or not len(usable):
+            return estimate
+        return Estimate(float(usable.mean()), estimate.full_sample, estimate.interval, estimate.replicates_B)
+
+
+def _mean_over_cells(value_BC: np.ndarray) -> np.ndarray:
+    """(B,) mean of the cells that are not NaN; NaN where all are."""
+    known = np.isfinite(value_BC)
+    count = known.sum(1)
+    return np.where(count > 0, np.where(known, value_BC, 0.0).sum(1) / np.maximum(count, 1), np.nan)

@@ -1,0 +1,163 @@
+"""From what was computed to the named scores, flags and details of a SEVA result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from humanlike.benchmarks.protocol import Protocol
+from humanlike.benchmarks.seva_agreement import ErrorConsistency
+from humanlike.benchmarks.seva_comparison import Estimate, Estimator, Side
+from humanlike.benchmarks.seva_people import PeopleSide
+from humanlike.stats import METRICS, SplitHalf, gap_to_consistency, paired_cells
+from humanlike.types import ScoreValue
+
+UNITS: Mapping[str, str] = {"accuracy": "share", "entropy": "nats", "snp": "share", "jsd": "sqrt(nats)"}
+
+
+@dataclass
+class Report:
+    """Scores, flags and details as they are collected; values that are NaN become None and are flagged."""
+
+    scores: dict[str, ScoreValue] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def number(value: float | None) -> float | None:
+    """`value` as a float, or None where it is NaN or infinite."""
+    return float(value) if value is not None and np.isfinite(value) else None
+
+
+def score_of(estimate: Estimate, n: int, unit: str, **ceiling: Any) -> ScoreValue:
+    """A score from an estimate; without a value there is no interval either."""
+    value = number(estimate.value)
+    if value is None:
+        return ScoreValue(None, n=n, unit=unit, **ceiling)
+    return ScoreValue(value, number(estimate.interval.low), number(estimate.interval.high), n=n, unit=unit, **ceiling)
+
+
+def add_model_scores(report: Report, estimator: Estimator, model: Side) -> None:
+    """Mean over cells of the model's accuracy, entropy and semantic neighbour preference."""
+    for metric in METRICS:
+        n = int(np.isfinite(model.full[metric]).sum())
+        report.scores[metric] = score_of(estimator.cell_mean(model, metric), n, UNITS[metric])
+
+
+def add_people_scores(report: Report, estimator: Estimator, people: PeopleSide) -> None:
+    """The same of people, with their split-half consistency among the details."""
+    for metric in METRICS:
+        n = int(np.isfinite(people.side.full[metric]).sum())
+        report.scores[f"{metric}_people"] = score_of(estimator.cell_mean(people.side, metric), n, UNITS[metric])
+    corrected = estimator.protocol.human_baseline == "split_half_and_spearman_brown"
+    report.details["human_consistency"] = {m: _consistency(s, corrected) for m, s in people.consistency.items()}
+
+
+def _consistency(split: SplitHalf, corrected: bool) -> dict[str, Any]:
+    raw, brown = split.interval(), split.spearman_brown_interval()
+    record = {
+        "split_half": number(split.mean),
+        "ci_low": number(raw.low),
+        "ci_high": number(raw.high),
+        "spearman_brown": None,
+        "splits": len(split.r2_S),
+    }
+    if corrected:
+        record |= {
+            "spearman_brown": number(split.spearman_brown),
+            "spearman_brown_ci_low": number(brown.low),
+            "spearman_brown_ci_high": number(brown.high),
+        }
+    return record
+
+
+def add_alignment_scores(report: Report, estimator: Estimator, people: PeopleSide, model: Side) -> None:
+    """Alignment and ΔR² of every metric, the gap to people's consistency, and which cells had to be left out."""
+    single = estimator.design.num_conditions == 1
+    gaps, degenerate = {}, {}
+    for metric in METRICS:
+        alignment = estimator.alignment(people.side, model, metric)
+        n = int(paired_cells(people.side.full[metric], model.full[metric])[0])
+        split = people.consistency.get(metric)
+        report.scores[f"alignment_{metric}"] = score_of(alignment, n, "R2", **_ceiling(split))
+        report.scores[f"delta_r2_{metric}"] = (
+            ScoreValue(None, n=n, unit="R2")
+            if single
+            else score_of(estimator.added_r2(people.side, model, metric), n, "R2")
+        )
+        degenerate[f"alignment_{metric}"] = alignment.interval.n_degenerate
+        if split is not None:
+            gaps[metric] = _gap(alignment, split)
+        has_metric = np.isfinite([people.side.full[metric], model.full[metric]]).any()
+        if has_metric and (lost := int((estimator.design.items_C > 0).sum()) - n):
+            report.flags.append(f"cells_dropped_{metric}:{lost}")
+        if has_metric and number(alignment.value) is None:
+            report.flags.append(f"alignment_{metric}_undefined")
+    report.details["gap"] = gaps
+    report.details["interval"]["degenerate_replicates"] = degenerate
+
+
+def _ceiling(split: SplitHalf | None) -> dict[str, Any]:
+    if split is None or number(split.mean) is None:
+        return {}
+    interval = split.interval()
+    known = np.isfinite([interval.low, interval.high]).all()
+    return {"ceiling": split.mean, "ceiling_ci": (interval.low, interval.high) if known else None}
+
+
+def _gap(alignment: Estimate, split: SplitHalf) -> dict[str, Any]:
+    gap = gap_to_consistency(alignment.full_sample, alignment.replicates_B, split.r2_S)
+    return {
+        "difference": number(gap.difference),
+        "ci_low": number(gap.interval.low),
+        "ci_high": number(gap.interval.high),
+        "welch_t": number(gap.welch_t),
+        "welch_df": number(gap.welch_df),
+        "welch_p": number(gap.welch_p),
+    }
+
+
+def add_agreement_scores(
+    report: Report, distance_C: np.ndarray, people: PeopleSide, consistency: ErrorConsistency
+) -> None:
+    """Jensen-Shannon distance of label distributions and error consistency."""
+    for name, value_C in (("jsd", distance_C), ("jsd_people", people.halves_distance_C)):
+        known = value_C[np.isfinite(value_C)]
+        report.scores[name] = ScoreValue(float(known.mean()) if len(known) else None, n=len(known), unit=UNITS["jsd"])
+    report.scores["error_consistency"] = ScoreValue(
+        value=number(consistency.value),
+        ci_low=number(consistency.low),
+        ci_high=number(consistency.high),
+        ceiling=number(consistency.ceiling),
+        n=consistency.participants,
+        unit="kappa",
+    )
+    report.details["error_consistency"] = {
+        "participants": consistency.participants,
+        "pairs": consistency.pairs,
+        "common_items_median": number(consistency.common_items_median),
+        "repeated_judgments": consistency.repeated_judgments,
+    }
+
+
+def add_absent_people(report: Report) -> None:
+    """Every score that needs people is null, with one flag."""
+    report.flags.append("no_people")
+    units = {f"{m}_people": UNITS[m] for m in UNITS}
+    units |= {f"{kind}_{m}": "R2" for kind in ("alignment", "delta_r2") for m in METRICS}
+    units |= {"jsd": UNITS["jsd"], "error_consistency": "kappa"}
+    report.scores |= {name: ScoreValue(None, n=0, unit=unit) for name, unit in units.items()}
+    report.details |= {"human_consistency": {}, "gap": {}}
+
+
+def chance_levels(protocol: Protocol, num_concepts: int, ranked: bool) -> dict[str, float | None]:
+    """What a model that knows nothing would score, where that is a number.
+
+    A uniform choice among the K concepts that occur: accuracy 1/K, entropy log K. Uniform errors give a semantic
+    neighbour preference of 0.5 under the exact variant; under the published one it depends on the number of errors.
+    """
+    exact = ranked and protocol.model_snp == "exact"
+    return {"accuracy": 1 / num_concepts, "entropy": float(np.log(num_concepts)), "snp": 0.5 if exact else None}

@@ -42,8 +42,7 @@ def evaluate(
     """
     from humanlike.entry.conf import compose
     from humanlike.entry.environment import prepare
-    from humanlike.entry.evaluate import score_from_config
-    from humanlike.reports.config_record import config_hash, masked
+    from humanlike.entry.evaluate import score_from_config, write_score
 
     settings = [f"benchmark={benchmark}", f"dataset={dataset}"]
     ready = None
@@ -58,10 +57,9 @@ def evaluate(
     if score is None:
         raise RuntimeError("this process is not the first of a multi-process run and holds no score")
     if out_dir is not None:
-        from humanlike.reports.writing import write_report
+        from humanlike.reports.config_record import masked_config
 
-        plain = masked(config)
-        write_report(score, data, Path(out_dir), plain, config_hash(plain), with_figures=bool(config.report))
+        write_score(score, data, Path(out_dir), masked_config(config), with_report=bool(config.report))
     return score
 
 

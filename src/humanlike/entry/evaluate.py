@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,11 @@ from humanlike.entry.launch import LossesError, launch
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from humanlike.types import Score
+    from humanlike.reports.event_log import EventLog
+    from humanlike.types import Score, Sketches
+
+# Settings that cannot move a score: where it is written, how it is shown, how a run behaves.
+NOT_IDENTITY = frozenset({"paths", "logger", "resume", "tracebacks", "offline", "report", "max_failures"})
 
 
 def main() -> None:
@@ -27,58 +33,91 @@ def evaluate_job(config: DictConfig, folder: Path) -> None:
     from rich.console import Console
 
     from humanlike.entry.environment import prepare
-    from humanlike.reports.config_record import config_hash, masked
-    from humanlike.reports.run_folder import is_finished
-    from humanlike.reports.tables import console_report
+    from humanlike.reports.config_record import masked_config
+    from humanlike.reports.run_folder import is_finished, read_run
+    from humanlike.reports.tables import score_summary
 
     prepare(config)
     console = Console()
-    plain = masked(config)
-    identity = config_hash(_identity(plain))
-    if config.resume and is_finished(folder, identity):
+    plain = masked_config(config)
+    if config.resume and is_finished(folder, config_hash(plain)):
         console.print(f"already finished, skipped: {folder}", highlight=False)
-        return
-    score = _score_and_write(config, folder, plain, identity)
-    if score is None:
-        return
-    console.print(console_report(score))
-    console.print(f"written to {folder}", highlight=False)
+        score: Score | None = read_run(folder)
+    else:
+        score = _score_and_write(config, folder, plain)
+        if score is None:
+            return
+        console.print(score_summary(score))
+        console.print(f"written to {folder}", highlight=False, soft_wrap=True)
     lost = int(score.result.counts.get("items_failed", 0))
     if lost > config.max_failures:
         raise LossesError(f"{lost} image(s) could not be read, more than max_failures={config.max_failures}")
 
 
-def _identity(plain: dict[str, Any]) -> dict[str, Any]:
-    """The part of a configuration that decides the result: not where it is written, shown or how fast it runs."""
-    return {k: v for k, v in plain.items() if k not in {"paths", "logger", "resume", "tracebacks", "offline", "report"}}
+def config_hash(plain: Mapping[str, Any]) -> str:
+    """Digest of the settings that decide a score."""
+    from humanlike.files import sha256_value
+
+    return sha256_value({key: value for key, value in plain.items() if key not in NOT_IDENTITY})
 
 
-def _score_and_write(config: DictConfig, folder: Path, plain: dict[str, Any], identity: str) -> Score | None:
+def _score_and_write(config: DictConfig, folder: Path, plain: Mapping[str, Any]) -> Score | None:
     from humanlike.entry.environment import loggers
     from humanlike.reports.event_log import EventLog
-    from humanlike.reports.tracking import finish, log_score
-    from humanlike.reports.writing import write_report
+    from humanlike.reports.tracking import finish
 
     log = EventLog(folder / "log.jsonl")
-    log.write("started", config_hash=identity)
+    log.write("started", config_hash=config_hash(plain))
     tracked: list[Any] = []
     try:
         score, data = score_from_config(config, log)
         if score is None:
             return None
         tracked = loggers(config, folder, run_name(score))
-        figures = write_report(score, data, folder, plain, identity, with_figures=bool(config.report))
-        log_score(tracked, score, figures, plain)
-        log.write("finished", digest=score.digest, seconds=score.seconds)
-        finish(tracked, exit_code=0)
+        write_score(score, data, folder, plain, tracked, with_report=bool(config.report))
+        log.write("finished", digest=score.digest, seconds=round(score.seconds, 3))
     except BaseException as error:
         log.write("failed", error=f"{type(error).__name__}: {error}")
         finish(tracked, exit_code=1)
         raise
+    finish(tracked, exit_code=0)
     return score
 
 
-def score_from_config(config: DictConfig, log: Any = None, backbone: Any = None) -> tuple[Score | None, Any]:
+def write_score(
+    score: Score,
+    data: Sketches,
+    folder: Path,
+    plain: Mapping[str, Any],
+    tracked: list[Any] | None = None,
+    *,
+    with_report: bool = True,
+) -> None:
+    """Write a run's folder and tell the loggers.
+
+    Args:
+        score: The finished evaluation; its hashes name the configuration.
+        data: The data set, for the example sketches of the report.
+        folder: The run's folder.
+        plain: The masked configuration.
+        tracked: Lightning loggers.
+        with_report: Whether figures and examples are drawn.
+    """
+    from humanlike.reports.figures import score_figures
+    from humanlike.reports.gallery import gallery_examples
+    from humanlike.reports.run_folder import write_run
+    from humanlike.reports.tracking import log_score
+
+    examples = gallery_examples(data, score.result.items) if with_report else ()
+    figures = score_figures(score, examples) if with_report else {}
+    bibtex = str(score.result.details.get("bibtex", ""))
+    write_run(score, folder, plain, figures=figures, examples=examples, bibtex=bibtex)
+    log_score(tracked or [], score, config=plain, figures=figures, examples=examples)
+
+
+def score_from_config(
+    config: DictConfig, log: EventLog | None = None, backbone: Any = None
+) -> tuple[Score | None, Sketches]:
     """Build everything that `config` names and run the benchmark.
 
     Args:
@@ -92,16 +131,15 @@ def score_from_config(config: DictConfig, log: Any = None, backbone: Any = None)
     from humanlike.entry.environment import build_trainer
     from humanlike.entry.pipeline import run_benchmark
     from humanlike.entry.targets import build
+    from humanlike.reports.config_record import masked_config
 
     data = build(config.dataset)
     if log is not None:
         log.write("data", name=data.name, items=len(data), dropped=dict(data.dropped))
-    backbone = build(config.backbone) if backbone is None else backbone
-    benchmark = build(config.benchmark)
     score = run_benchmark(
-        backbone,
+        build(config.backbone) if backbone is None else backbone,
         data,
-        benchmark,
+        build(config.benchmark),
         build(config.readout),
         layer=config.layer,
         trainer=build_trainer(config),
@@ -109,6 +147,8 @@ def score_from_config(config: DictConfig, log: Any = None, backbone: Any = None)
         seed=config.seed,
         extraction=dict(config.extraction),
     )
+    if score is not None:
+        score = replace(score, hashes={**score.hashes, "config": config_hash(masked_config(config))})
     return score, data
 
 

@@ -81,9 +81,10 @@ class Job:
     def __call__(self, config: DictConfig) -> int:
         """Run the task in the folder that Hydra chose; returns the exit status of the job."""
         from hydra.core.hydra_config import HydraConfig
+        from hydra.types import RunMode
 
         folder = Path(HydraConfig.get().runtime.output_dir)
-        multirun = HydraConfig.get().mode is not None and HydraConfig.get().mode.name == "MULTIRUN"
+        multirun = HydraConfig.get().mode == RunMode.MULTIRUN
         status = self._run(config, folder)
         if multirun:
             from humanlike.entry.sweeps import record_outcome

@@ -72,7 +72,7 @@ def run_benchmark(
     if trainer is not None and not trainer.is_global_zero:
         return None
     result = benchmark.run(data, features, readout, seed=seed)
-    details = {**result.details, "extraction": dict(features.info), "dataset": _about(data)}
+    details = {**result.details, "bibtex": benchmark.bibtex, "extraction": dict(features.info), "dataset": _about(data)}
     result = replace(result, details=details)
     return Score(
         benchmark=benchmark.identifier,

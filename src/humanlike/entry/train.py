@@ -22,11 +22,11 @@ def train_job(config: DictConfig, folder: Path) -> None:
 
     from humanlike.entry.environment import loggers, prepare
     from humanlike.entry.targets import build
-    from humanlike.reports.config_record import masked
+    from humanlike.reports.config_record import masked_config
     from humanlike.reports.event_log import EventLog
 
     prepare(config)
-    plain = masked(config)
+    plain = masked_config(config)
     log = EventLog(folder / "log.jsonl")
     log.write("started", task=config.task.get("_target_"))
     task = build(config.task)

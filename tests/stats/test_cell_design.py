@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from humanlike.stats import CellDesign
+
+
+def test_a_table_becomes_codes(study):
+    design, items = study.design, study.items
+    np.testing.assert_array_equal(design.concepts_K[design.concept_N], items["concept"])
+    np.testing.assert_array_equal(design.conditions_T[design.condition_N], items["condition"])
+    images = items.assign(code=design.image_N).drop_duplicates(["concept", "image_id"])
+    assert not images.duplicated(["concept", "code"]).any()
+    np.testing.assert_array_equal(design.images_K, items.groupby("concept")["image_id"].nunique())
+    np.testing.assert_array_equal(design.concept_C[design.cell_N], items["concept"])
+    np.testing.assert_array_equal(design.condition_C[design.cell_N], items["condition"])
+    assert design.items_C.sum() == len(design) == len(items)
+    assert (design.items_C == 0).any()
+    pairs = pd.DataFrame({"slot": design.slot_N, "image": items["concept"].astype(str) + items["image_id"]})
+    assert len(pairs.drop_duplicates()) == pairs["slot"].nunique() == design.images_K.sum()
+
+
+def test_equal_ids_under_different_concepts_are_different_images():
+    design = CellDesign.from_columns(["a", "b", "b"], ["x", "x", "y"], [1, 1, 2])
+    assert design.images_K.tolist() == [1, 2]
+    assert len(set(design.slot_N.tolist())) == 3
+
+
+def test_wrong_columns_are_named():
+    with pytest.raises(ValueError, match="row 1 lacks a concept or a condition"):
+        CellDesign.from_columns(["a", "b"], ["x", "y"], [1, np.nan])
+    with pytest.raises(ValueError, match="row 0 lacks an image_id"):
+        CellDesign.from_columns(["a", "b"], np.array([None, "y"], dtype=object), [1, 2])
+    with pytest.raises(ValueError, match="equal lengths"):
+        CellDesign.from_columns(["a", "b"], ["x"], [1, 2])
+    zero = np.zeros(2, dtype=int)
+    with pytest.raises(ValueError, match=r"condition_N\[1\] is 1, but there are 1 conditions"):
+        CellDesign(zero, zero, np.array([0, 1]), np.array([4.0]))
+    with pytest.raises(ValueError, match="increasing finite numbers"):
+        CellDesign(zero, zero, zero, np.array([8.0, 4.0]))
+    with pytest.raises(ValueError, match="lengths 2, 1, 2"):
+        CellDesign(zero, zero[:1], zero, np.array([4.0]))
+    with pytest.raises(ValueError, match=r"image_N\[0\] is -1"):
+        CellDesign(zero, zero - 1, zero, np.array([4.0]))
+    with pytest.raises(TypeError, match="integer codes"):
+        CellDesign(zero, zero.astype(float), zero, np.array([4.0]))

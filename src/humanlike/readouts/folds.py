@@ -116,9 +116,9 @@ def _place_groups(class_N: np.ndarray, index_N: np.ndarray, key_G: list[int], n_
         best = min(
             range(n_splits),
             key=lambda f: (
-                sum(n * held_FK[f][k] / total_K[k] for k, n in members),  # noqa: B023 - called at once
+                sum(n * held_FK[f][k] / total_K[k] for k, n in members),
                 held_F[f],
-                (f - turn) % n_splits,  # noqa: B023
+                (f - turn) % n_splits,
             ),
         )
         fold_G[group] = best

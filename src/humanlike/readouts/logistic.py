@@ -26,14 +26,14 @@ class ConvergenceWarning(UserWarning):
 class LogisticReadout:
     """Multinomial logistic regression on features, cross-validated, run to its optimum.
 
-    The objective is scikit-learn's: C·Σ cross-entropy + ½‖W‖², the intercept not penalised, W on features standardised
-    with the mean and standard deviation of the *training* rows (constant features get no weight). Only labels that occur
-    are fitted; the others have probability exactly 0, because a softmax over absent labels with a free intercept has no
-    optimum. Training runs in float32, is finished in float64 where float32 is not enough, and every fit carries an upper
-    bound of its relative distance to the optimum (`gap_`, see `readouts.certificate`).
+    The objective is scikit-learn's: C·Σ cross-entropy + ½‖W‖², the intercept not penalised, W on features
+    standardised with the mean and standard deviation of the *training* rows (constant features get no weight). Only
+    labels that occur are fitted; the others have probability exactly 0, because a softmax over absent labels with a
+    free intercept has no optimum. Training runs in float32, is finished in float64 where float32 is not enough, and
+    every fit carries an upper bound of its relative distance to the optimum (`gap_`, see `readouts.certificate`).
 
-    Folds with `cv="stratified_group"` depend on seed, labels and group names only, so that the order of the rows does not
-    matter. Without groups every row is its own group, named by its position.
+    The certificate is `certificate()`. Folds with `cv="stratified_group"` depend on seed, labels and group names only, so that the order of the rows does
+    not matter. Without groups every row is its own group, named by its position.
 
     Args:
         C: Inverse strength of the penalty, > 0.
@@ -51,7 +51,8 @@ class LogisticReadout:
         device: Where to compute, for example "cpu" or "cuda".
 
     Attributes:
-        objective_: Objective reached, in scikit-learn's scale; (F,) after `out_of_fold_proba`, a number after `fit`. So are:
+        objective_: Objective reached, in scikit-learn's scale; (F,) after `out_of_fold_proba`, a number after `fit`,
+            as are the next four.
         gap_: Upper bound of the relative gap to the optimum.
         grad_norm_: ‖∇F‖₂ of the mean objective F = objective / (C n).
         n_iter_: L-BFGS steps.
@@ -113,8 +114,8 @@ class LogisticReadout:
             (N, L) float32; rows sum to 1, columns of absent labels are exactly 0.
 
         Raises:
-            ValueError: For non-finite features (row and column named), labels outside 0 … L-1, one class only, or a class
-                too small for the folds.
+            ValueError: For non-finite features (row and column named), labels outside 0 … L-1, one class only, or a
+                class too small for the folds.
         """
         f_ND, label_N = self._checked(f_ND, label_N, num_labels)
         present_K, class_N = np.unique(label_N, return_inverse=True)
@@ -241,9 +242,9 @@ class LogisticReadout:
         }
         if not self.converged_.all():
             warnings.warn(
-                f"the readout did not converge in {int((~self.converged_).sum())} of {len(fits)} fits: the relative gap to "
-                f"the optimum is up to {self.gap_.max():.1e}, accepted is {self.accept:.1e}; raise max_iter={self.max_iter}, "
-                "lower C, or read the scores with that in mind",
+                f"the readout did not converge in {int((~self.converged_).sum())} of {len(fits)} fits: the relative "
+                f"gap to the optimum is up to {self.gap_.max():.1e}, accepted is {self.accept:.1e}; raise max_iter "
+                f"(now {self.max_iter}), lower C, or read the scores with that in mind",
                 ConvergenceWarning,
                 stacklevel=4,
             )

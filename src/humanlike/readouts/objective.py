@@ -2,14 +2,16 @@
 
 Shapes: N rows, D features, K classes that are present, M models (one a fold, or a single one on all rows).
 
-Model m is fitted on the rows outside its fold. With z the row standardised over all rows (the one matrix in memory), its
-logits are ((z - shift_m) / scale_m) · W_m + b_m: `shift_m` and `scale_m` turn z into the row standardised with the
-statistics of the model's own training rows, so nothing of a held-out row enters, and no fold needs its own copy. The
-objective, in the mean form used here, is
+Model m is fitted on the rows outside its fold. With z the row standardised over all rows (the one matrix in memory),
+its logits are ((z - shift_m) / scale_m) · W_m + b_m: `shift_m` and `scale_m` turn z into the row standardised with
+the statistics of the model's own training rows, so nothing of a held-out row enters, and no fold needs its own copy.
+The objective, in the mean form used here, is
 
     F_m(W, b) = (1/n_m) Σ_i CE_i + (λ_m / 2) ‖W‖²,   λ_m = 1 / (C n_m),
 
-which is scikit-learn's C·Σ CE + ½‖W‖² divided by C·n_m. The intercept b is free. A parameter array θ is (D+1, K): W above b.
+which is scikit-learn's C·Σ CE + ½‖W‖² divided by C·n_m. The intercept b is free. A parameter array θ is (D+1, K): W
+above b. With two classes scikit-learn penalises the one vector w = W_1 - W_0 by ½‖w‖², which at the optimum is ‖W‖²:
+λ_m is doubled there, so that the solutions are the same.
 """
 
 from __future__ import annotations
@@ -21,7 +23,17 @@ import torch
 
 CHUNK_ROWS = 2048
 ALL_ROWS = -1  # fold of rows that every model is trained on
-NOISE_OF_FLOAT32 = 2.0**-21  # spread below this share of the mean is rounding of float32 inputs, not signal
+ROUNDINGS = 4  # a spread below this many roundings of the mean is no signal
+
+
+def penalty_strength(C: float, train_size: int, num_classes: int) -> float:
+    """λ = 1 / (C n) of the mean objective, twice that with two classes; see the module's docstring.
+
+    Example:
+        >>> penalty_strength(0.5, 4, 3), penalty_strength(0.5, 4, 2)
+        (0.5, 1.0)
+    """
+    return (2.0 if num_classes == 2 else 1.0) / (C * train_size)
 
 
 @dataclass(frozen=True)
@@ -69,8 +81,8 @@ class FoldedProblem:
         return sum(block.stop - block.start for block in self.train_blocks(model))
 
     def penalty(self, model: int) -> float:
-        """λ_m = 1 / (C n_m)."""
-        return 1.0 / (self.C * self.train_size(model))
+        """λ_m; see `penalty_strength`."""
+        return penalty_strength(self.C, self.train_size(model), self.num_classes)
 
     def on_shared_rows(self, model: int, theta: torch.Tensor) -> torch.Tensor:
         """θ of model `model`, (D+1, K), rewritten so that its logits are z · V + c; the rows are V above c."""
@@ -87,8 +99,8 @@ class FoldedProblem:
 
         Args:
             models: Distinct model indices.
-            thetas: Their (D+1, K) parameters, all of one dtype, in which the products are computed; sums over rows of the
-                loss are float64 always.
+            thetas: Their (D+1, K) parameters, all of one dtype, in which the products are computed; sums over rows of
+                the loss are float64 always.
 
         Returns:
             Values (Python floats) and gradients ((D+1, K), dtype of the parameters), in the order of `models`.
@@ -148,7 +160,7 @@ class FoldedProblem:
         return torch.cat(parts)
 
     def back_project(self, model: int, rows_NK: torch.Tensor) -> torch.Tensor:
-        """(D, K) mean over the model's training rows of its standardised features times `rows_NK` (one row a training row)."""
+        """(D, K) mean over a model's training rows of its standardised features times `rows_NK`, a row for each."""
         shared_DK = torch.zeros(self.z_ND.shape[1], rows_NK.shape[1], dtype=rows_NK.dtype, device=rows_NK.device)
         done = 0
         for block in self.train_blocks(model):
@@ -179,8 +191,8 @@ def _above_zero(weight_DK: torch.Tensor) -> torch.Tensor:
 def standardisation(f_ND: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and standard deviation of every column, and which columns are constant.
 
-    Constant are columns with one value only, or with a spread below 2⁻²¹ of their mean, which float32 features cannot tell
-    from rounding; their standard deviation is given as 1, so that they become (about) 0 and get no weight.
+    Constant are columns with one value only, or with a spread below four roundings of their mean, which is no signal;
+    their standard deviation is given as 1.
 
     Args:
         f_ND: (N, D) features, finite.
@@ -197,5 +209,6 @@ def standardisation(f_ND: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     mean_D = sum(f_ND[s : s + CHUNK_ROWS].sum(0, dtype=np.float64) for s in starts) / n
     square_D = sum(np.square(f_ND[s : s + CHUNK_ROWS] - mean_D).sum(0) for s in starts) / n
     scale_D = np.sqrt(square_D)
-    constant_D = (f_ND.min(0) == f_ND.max(0)) | (scale_D <= NOISE_OF_FLOAT32 * np.abs(mean_D))
+    noise = ROUNDINGS * np.finfo(f_ND.dtype).eps
+    constant_D = (f_ND.min(0) == f_ND.max(0)) | (scale_D <= noise * np.abs(mean_D))
     return mean_D, np.where(constant_D, 1.0, scale_D), constant_D

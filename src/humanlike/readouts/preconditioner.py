@@ -1,11 +1,11 @@
 """One fixed approximation of the inverse Hessian, shared by all folds.
 
-At W = 0 the Hessian of the mean cross-entropy is (class part) ⊗ XᵀX/n with a class part of scale w̄ = (1/K)(1 - 1/K), so
+At W = 0 the Hessian of the mean cross-entropy is (class part) ⊗ XᵀX/n, the class part of scale w̄ = (1/K)(1 - 1/K):
 
     H₀ = (w̄ XᵀX/n + λ I)⁻¹ for the weights, 1/w̄ for the intercept.
 
-It takes the correlation of the features out of the problem, which is what makes plain L-BFGS slow, and costs one Cholesky
-factor. It only shapes the path to the optimum; the optimum, and the certificate of it, do not depend on it.
+It takes the correlation of the features out of the problem, which is what makes plain L-BFGS slow, and costs one
+Cholesky factor. It only shapes the path to the optimum; the optimum, and the certificate of it, do not depend on it.
 """
 
 from __future__ import annotations

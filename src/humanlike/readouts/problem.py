@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from humanlike.readouts.objective import ALL_ROWS, CHUNK_ROWS, NOISE_OF_FLOAT32, Block, FoldedProblem, standardisation
+from humanlike.readouts.objective import ALL_ROWS, CHUNK_ROWS, ROUNDINGS, Block, FoldedProblem, standardisation
 
 
 def checked_features(f_ND: np.ndarray, name: str = "f_ND") -> np.ndarray:
@@ -26,8 +26,8 @@ def checked_features(f_ND: np.ndarray, name: str = "f_ND") -> np.ndarray:
         if len(bad):
             row, column = int(bad[0, 0]) + start, int(bad[0, 1])
             raise ValueError(
-                f"{name} has {f_ND[row, column]} in row {row}, feature {column}; a readout needs finite features: look at "
-                "the item of that row and at the layer they come from, or leave the row out"
+                f"{name} has {f_ND[row, column]} in row {row}, feature {column}; a readout needs finite features: look "
+                "at the item of that row and at the layer they come from, or leave the row out"
             )
     return f_ND
 
@@ -109,6 +109,7 @@ def _training_statistics(z_ND: np.ndarray, blocks: tuple[Block, ...], num_models
         rows = z_ND[block.start : block.stop]
         total_BD[i], square_BD[i] = rows.sum(0, dtype=np.float64), np.einsum("nd,nd->d", rows, rows, dtype=np.float64)
         low_BD[i], high_BD[i] = rows.min(0), rows.max(0)
+    noise = ROUNDINGS * np.finfo(np.float32).eps
     size_B = np.array([block.stop - block.start for block in blocks])
     shift_MD, spread_MD = (np.empty((num_models, z_ND.shape[1])) for _ in range(2))
     for model in range(num_models):
@@ -116,8 +117,6 @@ def _training_statistics(z_ND: np.ndarray, blocks: tuple[Block, ...], num_models
         n = size_B[train].sum()
         shift_MD[model] = total_BD[train].sum(0) / n
         spread_D = np.sqrt(np.maximum(square_BD[train].sum(0) / n - shift_MD[model] ** 2, 0.0))
-        constant_D = (low_BD[train].min(0) == high_BD[train].max(0)) | (
-            spread_D <= NOISE_OF_FLOAT32 * np.abs(shift_MD[model])
-        )
+        constant_D = (low_BD[train].min(0) == high_BD[train].max(0)) | (spread_D <= noise * np.abs(shift_MD[model]))
         spread_MD[model] = np.where(constant_D, 1.0, spread_D)
     return shift_MD, spread_MD

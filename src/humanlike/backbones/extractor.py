@@ -1,0 +1,159 @@
+"""The LightningModule whose predict loop computes feature shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from filelock import BaseFileLock
+from torch import nn
+
+from humanlike.backbones.arithmetic import fixed_arithmetic
+from humanlike.backbones.batches import AheadLoader, MicroBatch, MicroBatches, ShardSampler
+from humanlike.backbones.cache import FeatureCache, Shard
+from humanlike.backbones.progress import Progress
+from humanlike.data.images import BadImageError
+from humanlike.interfaces import Backbone
+
+
+class FeatureExtractor(pl.LightningModule):
+    """Runs a frozen backbone over micro-batches and writes whole shards; nothing is gathered between processes.
+
+    Args:
+        backbone: The backbone.
+        cache: Where shards go.
+        layers: Layers to compute.
+        batches: The micro-batches of the data set.
+        shards: Shards to compute, by all processes together.
+        dtype: See `fixed_arithmetic`.
+        threads: See `fixed_arithmetic`.
+        skip_bad_images: Note unreadable images instead of raising.
+        num_workers: Processes that prepare images.
+        progress: Whether the first process shows progress.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        cache: FeatureCache,
+        layers: Sequence[str],
+        batches: MicroBatches,
+        shards: Sequence[int],
+        *,
+        dtype: str = "float32",
+        threads: int = 1,
+        skip_bad_images: bool = False,
+        num_workers: int = 0,
+        progress: bool = True,
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone  # a submodule where it is one, so that Lightning moves it to the device
+        self.cache = cache
+        self.layers = tuple(layers)
+        self.batches = batches
+        self.shards = tuple(shards)
+        self.dtype_name = dtype
+        self.threads = threads
+        self.skip_bad_images = skip_bad_images
+        self.num_workers = num_workers
+        self.show_progress = progress
+        self.per_shard = cache.shard_items // batches.size
+        self._shard: int | None = None
+        self._lock: BaseFileLock | None = None
+        self._missing: tuple[str, ...] = ()
+        self._parts: dict[str, list[np.ndarray]] = {}
+        self._rows: list[int] = []
+        self._failed: dict[int, tuple[str, str]] = {}
+        self._progress = Progress(0, "features", enabled=False)
+
+    def predict_dataloader(self) -> AheadLoader:
+        """This process's micro-batches; called when its rank is known."""
+        rank, world_size = self.trainer.global_rank, self.trainer.world_size
+        sampler = ShardSampler(self.shards, self.per_shard, len(self.batches), rank, world_size)
+        label = f"features of {self.backbone.name}" + (f" (process 1 of {world_size})" if world_size > 1 else "")
+        total = sum(len(self.batches.items(b)) for b in sampler)
+        self._progress = Progress(total, label, self.show_progress and rank == 0)
+        return AheadLoader(self.batches, sampler, self.num_workers)
+
+    def predict_step(self, batch: MicroBatch, batch_idx: int) -> int:
+        """Compute micro-batch b and return b; with the last of a shard, write the shard."""
+        del batch_idx
+        index = batch["index"]
+        if index // self.per_shard != self._shard:
+            self._begin(index // self.per_shard)
+        if batch["failed"] and not self.skip_bad_images:
+            raise BadImageError(*next(iter(batch["failed"].values())))
+        if self._missing:
+            with fixed_arithmetic(self.device.type, self.dtype_name, self.threads):
+                found = self.backbone.features(batch["x_B3HW"], self._missing)
+            self._keep(index, found, batch["failed"])
+        self._progress.advance(len(self.batches.items(index)))
+        if index % self.per_shard == self.per_shard - 1 or index == len(self.batches) - 1:
+            self._finish()
+        return index
+
+    def on_predict_end(self) -> None:
+        """Wait for all processes: their shards are merged next."""
+        self.close()
+        self.trainer.strategy.barrier("humanlike.features")
+
+    def close(self) -> None:
+        """Let go of the shard in work, finished or not."""
+        if self._lock is not None:
+            self._lock.release()
+        self._lock, self._shard = None, None
+        self._progress.close()
+
+    def _begin(self, shard: int) -> None:
+        self._lock = self.cache.lock(shard)
+        self._lock.acquire()
+        self._shard = shard
+        # Another job may have written it while this one waited for the lock.
+        self._missing = tuple(layer for layer in self.layers if self.cache.read(layer, shard) is None)
+        self._parts = {layer: [] for layer in self._missing}
+        self._rows, self._failed = [], {}
+
+    def _keep(self, index: int, found: dict[str, torch.Tensor], failed: dict[int, tuple[str, str]]) -> None:
+        items = [item for item in self.batches.items(index) if item not in failed]
+        first = self.batches.items(index).start
+        for layer in self._missing:
+            f_BD = found[layer].detach()
+            if len(f_BD) != self.batches.size or f_BD.ndim != 2:
+                raise ValueError(
+                    f"{self.backbone.name}: layer {layer!r} gives shape {tuple(f_BD.shape)} for {self.batches.size} "
+                    "images; a backbone returns one flat row an image"
+                )
+            f_ND = f_BD.to("cpu", torch.float32)[[item - first for item in items]].numpy()
+            finite_N = np.isfinite(f_ND).all(axis=1)
+            if not finite_N.all():
+                item = items[int(np.flatnonzero(~finite_N)[0])]
+                raise ValueError(
+                    f"{self.backbone.name}: layer {layer!r} gives NaN or infinity for item {item} "
+                    f"({self.batches.images.describe(item)}) in {self.dtype_name}, and for {int((~finite_N).sum())} "
+                    "image(s) of its micro-batch; check the weights and the transform, or use dtype=float32"
+                )
+            self._parts[layer].append(f_ND)
+        self._rows.extend(items)
+        self._failed.update(failed)
+
+    def _finish(self) -> None:
+        shard, lock = self._shard, self._lock
+        if shard is None or lock is None:
+            return
+        try:
+            rows = np.asarray(self._rows, dtype=np.int64)
+            for layer in self._missing:
+                self.cache.write(layer, shard, Shard(np.concatenate(self._parts[layer]), rows, dict(self._failed)))
+        finally:
+            lock.release()
+            self._shard, self._lock, self._parts = None, None, {}
+
+
+def home_device(module: Any) -> torch.device | None:
+    """Where a module's parameters lie, or None where there are none."""
+    if not isinstance(module, nn.Module):
+        return None
+    return next((p.device for p in module.parameters()), None)

@@ -1,0 +1,205 @@
+"""Networks of timm as backbones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from humanlike.backbones.layers import LOGITS, ModuleBackbone, layer_shapes
+from humanlike.backbones.pretrained import timm_config, timm_weights
+from humanlike.backbones.transforms import ImageTransform, as_transform
+from humanlike.backbones.weights import CheckpointFile, WeightFile
+from humanlike.interfaces import Transform
+from humanlike.rng import address_seed
+
+__all__ = ["PRETRAINED", "PRE_LOGITS", "TimmBackbone", "layer_shapes", "own_transform"]
+
+PRE_LOGITS = "pre_logits"
+PRETRAINED = "pretrained"
+
+
+class TimmBackbone(ModuleBackbone):
+    """Any image network of timm, frozen, with its own preprocessing.
+
+    Layers are the network's modules, and "pre_logits": the pooled features that go into the classifier.
+
+    Args:
+        architecture: timm's name, with the pretrained tag after a dot ("resnet50.a1_in1k").
+        weights: "pretrained" for timm's published weights; None for random ones, drawn from `seed`; a WeightFile such
+            as PackagedWeights or CheckpointFile; or the path of a state dict.
+        layer: Default layer.
+        transform: Overrides of the preprocessing (arguments of ImageTransform) or a whole Transform. Published weights
+            carry their own, and another one is an error unless forced. Weights from a file have none that could be
+            known: give at least `mean` and `std`, or a side-car (`<file stem>.json` or `config.json` beside the file,
+            in timm's format, with `pretrained_cfg`).
+        name: Name in results; the architecture if None.
+        offline: True: never download. None: as HF_HUB_OFFLINE says.
+        seed: Seed of random weights.
+        allow_logits: Allow "logits" and the classifier as layers.
+        force_transform: Accept a preprocessing that differs from the published weights' own.
+        options: More arguments for `timm.create_model`.
+        info: Facts for tables: architecture, paradigm, data, licence, download_mb.
+
+    Raises:
+        FileNotFoundError: The weights are not on this machine and cannot be fetched.
+        ValueError: Unknown architecture or layer, weights that do not fit, a preprocessing that is missing or not
+            theirs.
+
+    Example:
+        >>> backbone = TimmBackbone("test_vit", weights=None)
+        >>> x_B3HW = torch.zeros(2, 3, 160, 160)
+        >>> backbone.features(x_B3HW, ["pre_logits"])["pre_logits"].shape
+        torch.Size([2, 64])
+    """
+
+    def __init__(
+        self,
+        architecture: str,
+        weights: str | Path | WeightFile | None = PRETRAINED,
+        layer: str = PRE_LOGITS,
+        transform: Mapping[str, Any] | Transform | None = None,
+        *,
+        name: str | None = None,
+        offline: bool | None = None,
+        seed: int = 0,
+        allow_logits: bool = False,
+        force_transform: bool = False,
+        options: Mapping[str, Any] | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        config = timm_config(architecture)
+        published = weights == PRETRAINED
+        source: WeightFile | None = None
+        if published:
+            source = CheckpointFile(timm_weights(architecture, offline))
+        elif isinstance(weights, str | Path):
+            source = CheckpointFile(weights)
+        elif weights is not None:
+            source = weights
+        chosen = _choose_transform(architecture, config, source, transform, published, force_transform)
+        create = {**_size_options(config, chosen), **(options or {})}
+        if published and source is not None:
+            # `file` lets timm apply the renaming and reshaping that belong to the architecture's published files.
+            create |= {
+                "pretrained": True,
+                "pretrained_cfg_overlay": {"file": str(source.path()), "custom_load": False},
+            }
+        network = _build(architecture, seed, create)
+        if source is not None and not published:
+            source.load_into(network)
+        has_classifier = getattr(network, "num_classes", 0) > 0
+        classifier = config.classifier or () if config is not None else ()
+        super().__init__(
+            network,
+            name=name or architecture,
+            architecture=architecture,
+            transform=chosen,
+            layer=layer,
+            heads=(PRE_LOGITS, LOGITS) if has_classifier else (PRE_LOGITS,),
+            classifiers=(classifier,) if isinstance(classifier, str) else tuple(classifier),
+            allow_logits=allow_logits,
+            info=info,
+        )
+
+    def _heads(self, x_B3HW: torch.Tensor, wanted: frozenset[str]) -> dict[str, torch.Tensor]:
+        f = self.network.forward_features(x_B3HW)  # type: ignore[operator]
+        outputs: dict[str, torch.Tensor] = {}
+        if wanted & self._logit_names:
+            outputs[LOGITS] = self.network.forward_head(f)  # type: ignore[operator]
+        # Last, so that modules inside the head are left with what they give on the way to the pooled features.
+        outputs[PRE_LOGITS] = self.network.forward_head(f, pre_logits=True)  # type: ignore[operator]
+        return {name: outputs[name] for name in outputs if name in wanted}
+
+
+def own_transform(config: Mapping[str, Any]) -> ImageTransform:
+    """The evaluation transform that timm's record (a `pretrained_cfg`) states for its weights."""
+    return ImageTransform(
+        size=tuple(config["input_size"][1:]),
+        crop_pct=config["crop_pct"],
+        crop_mode=config["crop_mode"],
+        interpolation=config["interpolation"],
+        mean=tuple(config["mean"]),
+        std=tuple(config["std"]),
+    )
+
+
+def _choose_transform(
+    architecture: str,
+    config: Any,
+    source: WeightFile | None,
+    given: Mapping[str, Any] | Transform | None,
+    published: bool,
+    forced: bool,
+) -> Transform:
+    stated = own_transform(config.to_dict(remove_null=False)) if config is not None else ImageTransform()
+    if source is not None and not published and not _states_normalisation(given):
+        return _sidecar_transform(architecture, source.path(), stated, given)
+    if given is None:
+        return stated
+    chosen = as_transform({**_arguments(stated), **given} if isinstance(given, Mapping) else given)
+    if published and not forced and chosen.fingerprint != stated.fingerprint:
+        different = sorted(
+            str(k)
+            for k in {*chosen.fingerprint, *stated.fingerprint}
+            if chosen.fingerprint.get(k) != stated.fingerprint.get(k)
+        )
+        raise ValueError(
+            f"{architecture}: transform differs from the one that belongs to the published weights in {different} "
+            f"(theirs: { {k: stated.fingerprint.get(k) for k in different} }); leave transform=null, or set "
+            "force_transform=true if you mean it"
+        )
+    return chosen
+
+
+def _states_normalisation(given: Mapping[str, Any] | Transform | None) -> bool:
+    return given is not None and (not isinstance(given, Mapping) or {"mean", "std"} <= set(given))
+
+
+def _sidecar_transform(
+    architecture: str, file: Path, stated: ImageTransform, given: Mapping[str, Any] | Transform | None
+) -> Transform:
+    for sidecar in (file.with_suffix(".json"), file.with_name("config.json")):
+        if sidecar.is_file():
+            content = json.loads(sidecar.read_text(encoding="utf-8"))
+            record = content.get("pretrained_cfg", content)
+            if {"mean", "std"} <= set(record):
+                known = {
+                    "crop_pct": stated.crop_pct,
+                    "crop_mode": stated.crop_mode,
+                    "interpolation": stated.interpolation,
+                }
+                base = own_transform({"input_size": (3, *stated.height_width), **known, **record})
+                return ImageTransform(**{**_arguments(base), **(given if isinstance(given, Mapping) else {})})
+    raise ValueError(
+        f"{architecture}: weights from the file {file} say nothing about their preprocessing, and a wrong one passes "
+        "unnoticed; give transform={mean: [...], std: [...], size: ..., interpolation: ...}, or put timm's config.json "
+        "(with pretrained_cfg) beside the file"
+    )
+
+
+def _arguments(transform: ImageTransform) -> dict[str, Any]:
+    return {key: getattr(transform, key) for key in ImageTransform.__dataclass_fields__}
+
+
+def _size_options(config: Any, transform: Transform) -> dict[str, Any]:
+    """`img_size` for networks whose position table has one entry a patch, when another size is asked for."""
+    if config is None or not config.fixed_input_size or not isinstance(transform, ImageTransform):
+        return {}
+    return {} if tuple(config.input_size[1:]) == transform.height_width else {"img_size": transform.height_width}
+
+
+def _build(architecture: str, seed: int, create: Mapping[str, Any]) -> nn.Module:
+    import timm
+
+    # timm draws initial weights from torch's global generator; the fork puts it back.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(address_seed(seed, "backbone weights", architecture) % 2**63)
+        try:
+            return timm.create_model(architecture, **create)
+        except (RuntimeError, TypeError) as error:
+            raise ValueError(f"timm cannot build {architecture!r} with {dict(create)}: {error}") from error

@@ -42,7 +42,7 @@ class SoftmaxReadout:
 
     def out_of_fold_proba(self, f_ND, label_N, num_labels, group_N=None):
         self.groups.append(group_N)
-        self.folds_ = np.arange(len(label_N)) % 5
+        self.folds_ = (np.arange(len(label_N)) if group_N is None else group_N) % 5
         e = np.exp(f_ND.astype(np.float64) - f_ND.max(1, keepdims=True))
         return e / e.sum(1, keepdims=True)
 

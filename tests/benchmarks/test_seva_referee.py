@@ -1,17 +1,17 @@
 """Every cell metric and alignment of the three presets against a naive port of the published formulas.
 
-The referee works on long tables of text labels with pandas groupby, scipy and scikit-learn, one cell at a time; it shares no
-code with the package but the draws of the bootstrap.
+The referee works on long tables of text labels with pandas groupby, scipy and scikit-learn, one cell at a time; it
+shares no code with the package but the draws of the bootstrap.
 """
 
 import numpy as np
 import pandas as pd
 import pytest
-from humanlike.benchmarks.seva import SevaBenchmark
 from scipy.spatial.distance import cosine, jensenshannon
 from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import auc, cohen_kappa_score
 
+from humanlike.benchmarks.seva import SevaBenchmark
 from humanlike.stats.cell_bootstrap import image_weights
 from humanlike.stats.cell_design import CellDesign
 
@@ -172,7 +172,9 @@ def test_alignment_of_the_published_code_is_the_mean_of_its_replicates(study, re
     concepts = [data.labels[i] for i in design.concepts_K]
     replicates = []
     for weights_KJ in image_weights(design, 6, seed=3):
-        weight_of = {(c, j): w for c, row in zip(concepts, weights_KJ, strict=True) for j, w in zip(images[c], row)}
+        weight_of = {
+            (c, j): w for c, row in zip(concepts, weights_KJ, strict=True) for j, w in zip(images[c], row, strict=True)
+        }
         model, people = (resampled(t, weight_of) for t in (long_model(data, features), long_answers(data)))
         cells = naive_cells(data, model, people, "paper_code")
         replicates.append([naive_alignment(cells, m)[0] for m in METRICS])

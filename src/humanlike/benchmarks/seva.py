@@ -89,6 +89,8 @@ class SevaBenchmark:
         for name, value in (("replicates", replicates), ("splits", splits)):
             if value < 2:
                 raise ValueError(f"{name} is {value}; an interval needs 2 or more (1000 in the paper)")
+        if on_unknown not in ("raise", "drop"):
+            raise ValueError(f"on_unknown is {on_unknown!r}; it can be 'raise' or 'drop'")
         asked = {**(metric or {}), **({} if interval is None else {"interval": interval})}
         self.protocol = preset(protocol).overridden(asked)
         self._cv_asked = asked.get("cv") is not None

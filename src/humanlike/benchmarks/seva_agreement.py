@@ -122,6 +122,8 @@ def _kappa_of_pairs(
     correct = sparse.csr_array((right.astype(float), (participant, item)), shape=shape)
     common = sparse.triu(seen @ seen.T, k=1).tocoo()
     a, b = common.row, common.col
+    if not len(a):
+        return np.empty(0), np.empty(0)
 
     def of_pairs(product: sparse.csr_array) -> np.ndarray:
         # every pair of `a, b` is a stored or an absent (zero) entry of the other products

@@ -71,15 +71,30 @@ def read_out(items: SevaItems, readout: Readout, num_labels: int, group_N: np.nd
         raise ValueError(
             f"the readout returned probabilities of shape {proba_NL.shape}, expected {(len(items), num_labels)}"
         )
-    fold_N = getattr(readout, "folds_", None)
+    fold_N = np.asarray(getattr(readout, "folds_", np.full(len(items), -1)), np.int64)
+    _check_folds(items, fold_N, group_N)
     certificate = readout.certificate() if hasattr(readout, "certificate") else {}
     return ModelReading(
         answers=ModelAnswers.from_proba(proba_NL),
         probability_target_N=proba_NL[np.arange(len(items)), items.target_N].astype(np.float64),
-        fold_N=np.full(len(items), -1) if fold_N is None else np.asarray(fold_N, np.int64),
+        fold_N=fold_N,
         certificate=certificate,
         converged=bool(np.all(getattr(readout, "converged_", True))),
     )
+
+
+def _check_folds(items: SevaItems, fold_N: np.ndarray, group_N: np.ndarray | None) -> None:
+    """A readout may ignore groups (scikit-learn style splitters do); a leak between folds must not pass unseen."""
+    if group_N is None:
+        return
+    first_G = np.full(int(group_N.max()) + 1, -1)
+    first_G[group_N] = fold_N
+    split = np.flatnonzero(first_G[group_N] != fold_N)
+    if len(split):
+        raise ValueError(
+            f"the readout put items of image {items.table['image_id'].iloc[split[0]]!r} in several folds, although the "
+            "protocol's cv=stratified_group keeps an image in one; set readout.cv=stratified_group"
+        )
 
 
 @dataclass(frozen=True)

@@ -53,9 +53,10 @@ def items_table(
         column[items.rows_N] = value_N
         table[name] = column
     table["target_index"] = data.target_N
-    names = np.array([*data.labels, None], dtype=object)
-    table.insert(list(table.columns).index("correct"), "top1", names[table["top1_index"].to_numpy()])
-    table["error"] = _errors(len(data), items, features)
+    names = np.array([*data.labels, None], dtype=object)  # index -1 is no answer
+    top1 = pd.Series(names[table["top1_index"].to_numpy()], dtype=object)
+    table.insert(list(table.columns).index("correct"), "top1", top1)
+    table["error"] = pd.Series(_errors(len(data), items, features), dtype=object)
     return table
 
 

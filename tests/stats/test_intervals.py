@@ -8,6 +8,8 @@ from humanlike.stats import (
     Interval,
     alignment_r2,
     basic,
+    condition_model_r2,
+    condition_r2,
     difference,
     jackknife,
     percentile,
@@ -80,18 +82,26 @@ def test_coverage_for_an_attenuated_r2():
     rng = np.random.default_rng(3)
     cells, images, studies, replicates = 120, 16, 60, 100
     t = np.tile([4.0, 8.0, 16.0, 32.0], cells // 4)
-    signal = rng.normal(size=cells)
-    points, hits = [], {"ratio_centred": [], "percentile": []}
+    signal = rng.normal(size=cells) + 0.5 * np.log(t)
+    points: dict[str, list] = {"r2": [], "delta": []}
+    hits: dict[str, list] = {"ratio_centred": [], "percentile": [], "difference": []}
     for _ in range(studies):
         model = signal[:, None] + 2.5 * rng.normal(size=(cells, images))
         people = signal[:, None] + 2.5 * rng.normal(size=(cells, images))
         weights = rng.multinomial(images, np.full(images, 1 / images), size=(replicates, cells)) / images
-        replicate = alignment_r2((weights * people).sum(axis=2), (weights * model).sum(axis=2), t)
-        points.append(float(alignment_r2(people.mean(axis=1), model.mean(axis=1), t)[0]))
-        hits["ratio_centred"].append(ratio_centred(points[-1], replicate))
-        hits["percentile"].append(percentile(replicate))
-    coverage = {kind: np.mean([i.low <= np.mean(points) <= i.high for i in hits[kind]]) for kind in hits}
+        weights = np.concatenate([np.full((1, cells, images), 1 / images), weights])  # the full sample first
+        model_BC, people_BC = (np.einsum("bcj,cj->bc", weights, x) for x in (model, people))
+        r2 = alignment_r2(people_BC, model_BC, t)
+        full, alone = condition_model_r2(people_BC, model_BC, t), condition_r2(people_BC, t, model_BC)
+        points["r2"].append(r2[0])
+        points["delta"].append(full[0] - alone[0])
+        hits["ratio_centred"].append(ratio_centred(r2[0], r2[1:]))
+        hits["percentile"].append(percentile(r2[1:]))
+        hits["difference"].append(difference(full[0], full[1:], alone[0], alone[1:]))
+    truth = {kind: np.mean(points["delta" if kind == "difference" else "r2"]) for kind in hits}
+    coverage = {kind: np.mean([i.low <= truth[kind] <= i.high for i in hits[kind]]) for kind in hits}
     assert coverage["ratio_centred"] >= 0.88
+    assert coverage["difference"] >= 0.88
     assert coverage["percentile"] <= 0.5
 
 

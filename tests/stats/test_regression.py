@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from humanlike.stats import alignment_r2, condition_r2, delta_r2, paired_cells, split_correlation
+from humanlike.stats import alignment_r2, condition_model_r2, condition_r2, delta_r2, paired_cells, split_correlation
 
 K, CONDITIONS = 9, np.array([4.0, 8.0, 16.0, 32.0])
 T_C = np.tile(CONDITIONS, K)
@@ -52,6 +52,7 @@ def test_batched_fits_equal_numpy_lstsq(seed, missing, constant):
     ]
     np.testing.assert_allclose(condition_r2(people, T_C, model), alone, atol=1e-9)
     full = [adjusted_by_lstsq(y, [*factor(T_C), m, m * T_C]) for y, m in zip(people, model, strict=True)]
+    np.testing.assert_allclose(condition_model_r2(people, model, T_C), full, atol=1e-9)
     np.testing.assert_allclose(delta_r2(people, model, T_C), np.subtract(full, alone), atol=1e-9)
     np.testing.assert_array_equal(paired_cells(people, model), (np.isfinite(people) & np.isfinite(model)).sum(axis=1))
 

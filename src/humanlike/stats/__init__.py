@@ -10,7 +10,14 @@ from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.coded_responses import CodedResponses
 from humanlike.stats.consistency import ConsistencyGap, SplitHalf, gap_to_consistency, split_half_consistency
 from humanlike.stats.intervals import Interval, basic, difference, jackknife, percentile, ratio_centred, recentred
-from humanlike.stats.regression import alignment_r2, condition_r2, delta_r2, paired_cells, split_correlation
+from humanlike.stats.regression import (
+    alignment_r2,
+    condition_model_r2,
+    condition_r2,
+    delta_r2,
+    paired_cells,
+    split_correlation,
+)
 from humanlike.stats.sketch_statistics import ModelAnswers, SketchStatistics, model_statistics, people_statistics
 from humanlike.stats.summary import ConditionSummary, condition_summary
 from humanlike.stats.switches import ModelSwitches, PeopleSwitches
@@ -30,6 +37,7 @@ __all__ = [
     "alignment_r2",
     "basic",
     "cell_metrics",
+    "condition_model_r2",
     "condition_r2",
     "condition_summary",
     "delta_r2",

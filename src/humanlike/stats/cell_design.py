@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CellDesign:
     """The crossed design of a study: every item is a drawing of one source image of one concept in one condition.
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelGroups:
     """The distinct (item, label) pairs of some guesses, sorted by item and label, and which guess belongs to which.
 
@@ -33,7 +33,7 @@ class LabelGroups:
         return np.bincount(self.entry_M, weights=weights, minlength=len(self.item_E)).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CodedResponses:
     """People's judgments as codes.
 

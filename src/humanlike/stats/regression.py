@@ -63,11 +63,10 @@ def condition_r2(people_BC: np.ndarray, condition_C: np.ndarray, model_BC: np.nd
     return _adjusted(sse[0], sse[-1], rank[-1], n_B)
 
 
-def delta_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray) -> np.ndarray:
-    """What the model adds over the condition: adj. R²(C(t) + model + model·t) - adj. R²(C(t)), on the same cells.
+def condition_model_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray) -> np.ndarray:
+    """What condition and model predict together: adjusted R² of people ~ C(t) + model + model·t.
 
-    C(t) is the condition as a factor, because people's accuracy is concave in t; t in model·t is numeric. About 0 for
-    a model that knows nothing of the concepts.
+    C(t) is the condition as a factor, because people's accuracy is concave in t; t in model·t is numeric.
 
     Args:
         people_BC: As in `alignment_r2`.
@@ -78,10 +77,26 @@ def delta_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarra
         (B,) float64, NaN as in `alignment_r2`.
     """
     people, model, condition = _cells(people_BC, model_BC, condition_C)
-    factor = _factor(condition)
-    sse, rank, n_B = _fit(people, [*factor, model, model * condition], np.isfinite(model))
-    full = _adjusted(sse[0], sse[-1], rank[-1], n_B)
-    return full - _adjusted(sse[0], sse[len(factor)], rank[len(factor)], n_B)
+    sse, rank, n_B = _fit(people, [*_factor(condition), model, model * condition], np.isfinite(model))
+    return _adjusted(sse[0], sse[-1], rank[-1], n_B)
+
+
+def delta_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray) -> np.ndarray:
+    """What the model adds over the condition: `condition_model_r2` - `condition_r2`, on the same cells.
+
+    About 0 for a model that knows nothing of the concepts. For an interval give both parts to `intervals.difference`;
+    the replicates of the difference itself, however centred, cover the truth too rarely.
+
+    Args:
+        people_BC: As in `alignment_r2`.
+        model_BC: As in `alignment_r2`.
+        condition_C: As in `alignment_r2`.
+
+    Returns:
+        (B,) float64, NaN as in `alignment_r2`.
+    """
+    alone = condition_r2(people_BC, condition_C, model_BC)
+    return condition_model_r2(people_BC, model_BC, condition_C) - alone
 
 
 def split_correlation(a_BC: np.ndarray, b_BC: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from humanlike.stats.count_entropy import Estimator, group_sums, grouped_entropy
 from humanlike.stats.switches import ModelSwitches, NoErrorCell, PeopleSwitches, SNPVariant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SparseCounts:
     """How often a key (a label, a semantic rank) was met at an item, zero counts left out.
 
@@ -41,7 +41,7 @@ class SparseCounts:
         return np.bincount(self.item_E, weights=weights, minlength=num_items)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MeanEntropy:
     """Entropy of a cell as the mean of its items' entropies; weight 0 marks an item without one."""
 
@@ -49,7 +49,7 @@ class MeanEntropy:
     weight_N: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PooledEntropy:
     """Entropy of a cell from the pooled labels of its items."""
 
@@ -57,7 +57,7 @@ class PooledEntropy:
     estimator: Estimator
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NeighbourStatistics:
     """What semantic neighbour preference (SNP) needs.
 
@@ -78,7 +78,7 @@ class NeighbourStatistics:
     unranked: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SketchStatistics:
     """One side (a model or people) of a study, item by item.
 
@@ -103,7 +103,7 @@ class SketchStatistics:
         return 0 if self.neighbours is None else self.neighbours.unranked
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelAnswers:
     """A model's answers to N items.
 

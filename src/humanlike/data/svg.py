@@ -7,16 +7,13 @@ is ever executed or fetched: scripts, entities and references to other files are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from humanlike.data import svg_shapes
 from humanlike.data.drawing import Drawing, EmptyDrawingError, Stroke
-from humanlike.data.svg_tree import Style, canvas_matrix, parse_svg
+from humanlike.data.svg_tree import canvas_matrix, parse_svg
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
@@ -58,10 +55,12 @@ def read_svg(source: str | Path, margin: float | None = None) -> Drawing:
         ValueError: For text that is not SVG, or that holds what has no strokes or must not be read.
         EmptyDrawingError: When the file draws nothing.
     """
+    from humanlike.data.svg_shapes import strokes_of  # its path reader takes over a second to import
+
     text, where = svg_text(source)
     root = parse_svg(text, where)
     matrix = canvas_matrix(root, where)
-    strokes = tuple(_strokes(root, matrix, where))
+    strokes = tuple(strokes_of(root, matrix, where))
     if not strokes:
         raise EmptyDrawingError(f"{where}: the SVG draws nothing (no visible path or shape)")
     drawing = Drawing(strokes)
@@ -81,27 +80,6 @@ def svg_text(source: str | Path) -> tuple[str, str]:
         raise ValueError(
             f"{path}: not UTF-8 text ({error.reason} at byte {error.start}), so not a readable SVG"
         ) from error
-
-
-def _strokes(root: Element, matrix: np.ndarray, where: str) -> Iterator[Stroke]:
-    stack: list[tuple[Element, np.ndarray, Style]] = [(root, matrix, Style())]
-    while stack:
-        node, parent_matrix, parent_style = stack.pop()
-        style = parent_style.inherit(node, where)
-        if style.hidden:
-            continue
-        local = parent_matrix @ svg_shapes.transform_of(node, where)
-        scale = float(np.sqrt(abs(np.linalg.det(local[:2, :2]))))
-        if style.visible and scale > 0:
-            for points, curved in svg_shapes.pieces(node, where):
-                yield Stroke(
-                    points @ local[:2, :2].T + local[:2, 2],
-                    width=max(style.stroke_width * scale, 1e-6),
-                    opacity=style.ink_opacity,
-                    curved=curved,
-                    element=style.element,
-                )
-        stack.extend((child, local, style) for child in reversed(svg_shapes.drawn_children(node)))
 
 
 def _path_data(stroke: Stroke, size: float) -> str:

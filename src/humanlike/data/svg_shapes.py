@@ -10,10 +10,39 @@ import numpy as np
 from svgpathtools import Arc, CubicBezier, Line, Path, QuadraticBezier, parse_path
 from svgpathtools.parser import parse_transform
 
-from humanlike.data.svg_tree import length, local_name
+from humanlike.data.drawing import Stroke
+from humanlike.data.svg_tree import Style, length, local_name
 
 Piece = tuple[np.ndarray, bool]
 CONTAINERS = frozenset({"svg", "g", "a", "switch"})
+
+
+def strokes_of(root: Element, matrix: np.ndarray, where: str) -> Iterator[Stroke]:
+    """Strokes of all visible shapes below `root`, in drawing order.
+
+    Args:
+        root: The SVG's root element.
+        matrix: (3, 3) map from its user units to canvas units.
+        where: Name of the file for messages.
+    """
+    stack: list[tuple[Element, np.ndarray, Style]] = [(root, matrix, Style())]
+    while stack:
+        node, parent_matrix, parent_style = stack.pop()
+        style = parent_style.inherit(node, where)
+        if style.hidden:
+            continue
+        local = parent_matrix @ transform_of(node, where)
+        scale = float(np.sqrt(abs(np.linalg.det(local[:2, :2]))))
+        if style.visible and scale > 0:
+            for points, curved in pieces(node, where):
+                yield Stroke(
+                    points @ local[:2, :2].T + local[:2, 2],
+                    width=max(style.stroke_width * scale, 1e-6),
+                    opacity=style.ink_opacity,
+                    curved=curved,
+                    element=style.element,
+                )
+        stack.extend((child, local, style) for child in reversed(drawn_children(node)))
 
 
 def transform_of(node: Element, where: str) -> np.ndarray:

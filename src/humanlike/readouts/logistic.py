@@ -32,7 +32,7 @@ class LogisticReadout:
     free intercept has no optimum. Training runs in float32, is finished in float64 where float32 is not enough, and
     every fit carries an upper bound of its relative distance to the optimum (`gap_`, see `readouts.certificate`).
 
-    The certificate is `certificate()`. Folds with `cv="stratified_group"` depend on seed, labels and group names only, so that the order of the rows does
+    Folds with `cv="stratified_group"` depend on seed, labels and group names only, so that the order of the rows does
     not matter. Without groups every row is its own group, named by its position.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +28,7 @@ class Vary:
 
     def __init__(self, rng: np.random.Generator | None = None) -> None:
         self._rng = rng
-        self._uniform = iter(())
+        self._uniform: Iterator[float] = iter(())
 
     def _next(self) -> float:
         if self._rng is None:

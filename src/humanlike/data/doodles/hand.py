@@ -17,8 +17,8 @@ CORNER_COSINE = 0.6
 def simplified(points_K42: np.ndarray, stroke_K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Every second smooth joint left out: pairs of Béziers become one that starts and ends in the same directions.
 
-    Pairs are formed from the beginning of each stroke; corners stay. A pair that came from halving one Bézier gives that
-    Bézier back.
+    Pairs are formed from the beginning of each stroke; corners stay, and so do pairs that span much more than half a
+    circle. A pair that came from halving one Bézier gives that Bézier back.
 
     Returns:
         The (K', 4, 2) points and the (K',) strokes, K/2 ≤ K' ≤ K.

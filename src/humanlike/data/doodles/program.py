@@ -1,8 +1,8 @@
 """From a concept to a drawn sketch: an instance fixes pose and proportion, a time budget fixes what the hand manages.
 
-Legend: K Béziers of an instance, S strokes (paths), E elements. Four things are drawn at random, each with its own
-address below the seed: the instance's proportions and pose (shared by its conditions, as people drew the same photograph under
-every limit), and per condition the choice of elements, and the hand.
+Legend: K Béziers of an instance, S strokes (paths), E elements. Three things are drawn at random, each with its own
+address below the seed: the instance's proportions and pose (shared by its conditions, as people draw the same
+photograph under every limit), and per condition the choice of elements and the hand.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def instance(concept: Concept, number: int | None, seed: int) -> Instance:
 
 
 def pose(points_K42: np.ndarray, rng: np.random.Generator, turn: float) -> np.ndarray:
-    """Points mirrored or not, stretched, sheared, tapered like a view from the side, rotated, and fitted into the canvas."""
+    """Points mirrored or not, stretched, sheared, tapered as in a view from the side, rotated, and fitted in."""
     normal = rng.standard_normal(5)
     uniform = rng.random(4)
     low, high = points_K42.min(axis=(0, 1)), points_K42.max(axis=(0, 1))
@@ -68,7 +68,7 @@ def pose(points_K42: np.ndarray, rng: np.random.Generator, turn: float) -> np.nd
 
 
 def fitted(points_K42: np.ndarray, size: float = 0.84, at: tuple[float, float] = (0.5, 0.5)) -> np.ndarray:
-    """Points scaled to `size` of the canvas on the longer side and placed at share `at` of the room left inside a margin."""
+    """Points scaled to `size` of the canvas on the longer side, placed at share `at` of the room inside a margin."""
     low, high = points_K42.min(axis=(0, 1)), points_K42.max(axis=(0, 1))
     scale = size / (high - low).max()
     room = 0.92 - scale * (high - low)

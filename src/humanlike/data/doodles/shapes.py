@@ -1,8 +1,8 @@
 """Shapes of which doodles are made: every function returns a path, a (k, 4, 2) chain of cubic Béziers.
 
-Coordinates are free here (the concepts use a board of 100 × 100), x to the right, y down; angles are degrees, 0 pointing
-right and 90 down. A *path* is what a hand draws without lifting the pen, so the end of each Bézier is the start of the
-next one.
+Coordinates are free here (the concepts use a board of 100 × 100), x to the right, y down; angles are degrees, 0
+pointing right and 90 down. A *path* is what a hand draws without lifting the pen, so the end of each Bézier is the
+start of the next one.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def arc(x: float, y: float, rx: float, ry: float, start: float, stop: float) -> 
 
 
 def ellipse(x: float, y: float, rx: float, ry: float | None = None, tilt: float = 0.0) -> Path:
-    """A whole ellipse (a circle without `ry`), its first axis turned by `tilt` degrees; begun at the top left, as hands do."""
+    """A whole ellipse (a circle without `ry`), turned by `tilt` degrees; begun at the top left, as hands do."""
     outline = arc(0, 0, rx, rx if ry is None else ry, 230, 590)
-    return turned(outline, tilt) + (x, y)
+    return moved(turned(outline, tilt), x, y)
 
 
 def bumps(
@@ -133,7 +133,7 @@ def leg(x: float, top: float, bottom: float, width: float, lean: float = 0.0) ->
 
 def mirrored(paths: Sequence[Path], x: float = 50.0) -> list[Path]:
     """`paths` followed by their mirror images about the vertical line at `x`."""
-    return [*paths, *((2 * x, 0) + path * (-1, 1) for path in paths)]
+    return [*paths, *(moved(path * (-1, 1), 2 * x, 0) for path in paths)]
 
 
 def turned(path: Path, degrees: float, x: float = 0.0, y: float = 0.0) -> Path:
@@ -141,6 +141,11 @@ def turned(path: Path, degrees: float, x: float = 0.0, y: float = 0.0) -> Path:
     a = math.radians(degrees)
     matrix = np.array([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]])
     return (path - (x, y)) @ matrix + (x, y)
+
+
+def moved(path: Path, x: float, y: float) -> Path:
+    """`path` shifted by x to the right and y down."""
+    return path + np.array([x, y])
 
 
 def _knots(points: Sequence[Point], closed: bool) -> np.ndarray:

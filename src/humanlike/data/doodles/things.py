@@ -11,6 +11,7 @@ from humanlike.data.doodles.shapes import (
     ellipse,
     line,
     mirrored,
+    moved,
     poly,
     rays,
     rect,
@@ -213,10 +214,10 @@ def scissors(v: Vary) -> Parts:
     loop = [ellipse(50, 84, ring, ring * 1.35), ellipse(50, 84, ring * 0.62, ring)]
     shank = poly((48.5, 60), (48, 84 - ring * 1.35))
     return {
-        "blade": [turned(blade, -opening, 50, 58), (100, 0) + turned(blade, -opening, 50, 58) * (-1, 1)],
+        "blade": mirrored([turned(blade, -opening, 50, 58)]),
         "handle": mirrored([turned(p, -opening * 1.1, 50, 58) for p in loop]),
         "screw": [ellipse(50, 58, 2.2), line(48.6, 59, 51.4, 57)],
-        "shank": mirrored([turned(shank, -opening, 50, 58), turned(shank + (4, 0), -opening, 50, 58)]),
+        "shank": mirrored([turned(shank, -opening, 50, 58), turned(moved(shank, 4, 0), -opening, 50, 58)]),
         "edge": mirrored([turned(line(51, 40, 47.5, 16), -opening, 50, 58)]),
     }
 

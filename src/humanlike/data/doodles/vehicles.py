@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from humanlike.data.doodles.concept import Concept, Parts, Vary
 from humanlike.data.doodles.shapes import (
-    arc,
     bumps,
     curve,
     dots,

@@ -89,7 +89,10 @@ def rasterize_svg(text: str, size: int, background: str = "white") -> Image.Imag
         ValueError: When resvg cannot read the text.
     """
     colour = "#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(background)[:3])
-    png = resvg_py.svg_to_bytes(svg_string=text, background=colour, skip_system_fonts=True, width=size, height=size)
+    # dpi: this binding's own default of 0 makes every length in mm or pt vanish.
+    png = resvg_py.svg_to_bytes(
+        svg_string=text, background=colour, skip_system_fonts=True, width=size, height=size, dpi=96
+    )
     with Image.open(io.BytesIO(bytes(png))) as image:
         rgb = image.convert("RGB")
     if rgb.size == (size, size):

@@ -115,7 +115,7 @@ class CellMetric(Metric):
                 raise ValueError(f"{name} must be a whole number ≥ 1, got {size!r}")
         self.num_cells = num_cells
         self.num_labels = num_labels
-        self._empty: list[int] | None = None
+        self._empty_at: tuple[int, list[int]] | None = None  # the update count at `compute`, and what was empty
         digest = hashlib.sha256(repr((type(self).__qualname__, num_cells, num_labels, settings)).encode())
         self._rows_state = f"rows_{digest.hexdigest()[:12]}"
         self.add_count(self._rows_state)
@@ -131,15 +131,25 @@ class CellMetric(Metric):
 
     @property
     def empty_cells(self) -> list[int]:
-        """Cells without responses: of all processes after `compute`, of this one after a later `update`."""
-        return self._find_empty() if self._empty is None or not self.update_called else self._empty
+        """Cells without responses: of all processes after `compute`, of this one before it or after an `update`."""
+        if self._empty_at is not None and self._empty_at[0] == self.update_count:
+            return self._empty_at[1]
+        return self._find_empty()
+
+    def reset(self) -> None:
+        """Forget all that was given."""
+        super().reset()
+        self._empty_at = None
 
     def _find_empty(self) -> list[int]:
         """Cells without responses according to the states as they stand."""
         raise NotImplementedError
 
+    def _note_empty(self) -> None:
+        """Keep what is empty now, because the sums of all processes are at hand in `compute` only."""
+        self._empty_at = (self.update_count, self._find_empty())
+
     def _count_rows(self, rows: int) -> None:
-        self._empty = None
         getattr(self, self._rows_state).add_(rows)
 
     def _checked_cells(self, cells_N: Tensor, rows: int) -> Tensor:
@@ -167,9 +177,8 @@ class CellMetric(Metric):
         return f"num_cells={self.num_cells}, num_labels={self.num_labels}, {told}"
 
 
-def tensor_digest(x: Tensor | None) -> str | None:
-    """Hex digest of a tensor's shape and bytes, for the settings of a metric."""
-    if x is None:
-        return None
-    data = x.detach().cpu().contiguous()
-    return hashlib.sha256(repr((tuple(data.shape), data.dtype)).encode() + data.numpy().tobytes()).hexdigest()
+def tensor_digest(x: Tensor, name: str) -> str:
+    """Hex digest of a tensor's shape and values, for the settings of a metric."""
+    require_tensor(x, name)
+    data = x.detach().cpu().double().contiguous()
+    return hashlib.sha256(repr(tuple(data.shape)).encode() + data.numpy().tobytes()).hexdigest()

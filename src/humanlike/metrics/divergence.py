@@ -68,7 +68,7 @@ class JensenShannonDistance(CellMetric):
 
     def compute(self) -> Tensor:
         """(C,) float64 distances; NaN for a cell that is empty on either side (listed in `repr`)."""
-        self._empty = self._find_empty()
+        self._note_empty()
         sides = [from_fixed(table_CL) for table_CL in (self.side_0, self.side_1)]
         both_C = (sides[0] > 0).any(dim=1) & (sides[1] > 0).any(dim=1)
         distance_C = torch.full_like(sides[0][:, 0], torch.nan)

@@ -105,8 +105,8 @@ class ResponseDistribution(CellMetric):
         accuracy: AccuracyMode = "per_sketch",
         **kwargs: Any,
     ) -> None:
-        settings = (tensor_digest(target), tensor_digest(ranks), snp_variant, entropy_estimator, accuracy)
-        super().__init__(num_cells, num_labels, settings, **kwargs)
+        given = [tensor_digest(target, "target"), ranks if ranks is None else tensor_digest(ranks, "ranks")]
+        super().__init__(num_cells, num_labels, (*given, snp_variant, entropy_estimator, accuracy), **kwargs)
         for argument, value, known in (
             ("snp_variant", snp_variant, get_args(SNPVariant)),
             ("entropy_estimator", entropy_estimator, get_args(EntropyMode)),
@@ -166,7 +166,7 @@ class ResponseDistribution(CellMetric):
 
     def compute(self) -> dict[str, Tensor]:
         """`accuracy`, `entropy` and `snp`, each (C,) float64, NaN for an empty cell (listed in `repr`)."""
-        self._empty = self._find_empty()
+        self._note_empty()
         per_sketch, estimator = _MODES[self.entropy_estimator]
         sketches_C = self.sketches.double()
         if self.accuracy == "per_sketch":

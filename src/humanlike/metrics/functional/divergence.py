@@ -226,7 +226,7 @@ class _Divergence(torch.autograd.Function):
         p_BL, q_BL, divergence_B = ctx.saved_tensors
         middle_BL = 0.5 * (p_BL + q_BL)
         # Where both are 0 the one-sided derivative is ½ log 2.
-        middle_BL = torch.where(middle_BL > 0, middle_BL, 0.5 * _SMALLEST_P)
+        middle_BL = middle_BL.masked_fill(middle_BL == 0, 0.5 * _SMALLEST_P)
         weight_B1 = torch.where(divergence_B > 0, grad_B, 0.0)[:, None]
         grad_p, grad_q = (0.5 * weight_B1 * torch.log(x.clamp(min=_SMALLEST_P) / middle_BL) for x in (p_BL, q_BL))
         return grad_p, grad_q, None

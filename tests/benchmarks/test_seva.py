@@ -10,6 +10,7 @@ import torch
 
 from humanlike.benchmarks.seva import SevaBenchmark
 from humanlike.benchmarks.seva_agreement import kappa_from_counts
+from humanlike.data.doodles import choice_probability, doodles
 from humanlike.files import json_ready
 from humanlike.interfaces import Benchmark
 from humanlike.metrics.functional import error_consistency
@@ -354,3 +355,16 @@ def test_one_class_only_is_the_readouts_named_error(study, features_of):
     rows = np.flatnonzero(data.table["concept"] == data.table["concept"].iloc[0])
     with pytest.raises(ValueError, match="class"):
         seva().run(data.select(rows), features_of(features.f_ND[rows]), LogisticReadout(n_splits=3))
+
+
+def test_the_embedded_demo_from_features_to_scores(features_of):
+    data = doodles(concepts=6, instances=5)
+    log_p = np.log(choice_probability(data) + 1e-3)
+    features = features_of((log_p + np.random.default_rng(0).normal(size=log_p.shape)).astype(np.float32))
+    result = seva(splits=10).run(data, features, LogisticReadout(n_splits=5))
+    assert result.details["readout"]["converged"]
+    assert result.flags[0] == "simulated_participants"
+    assert result.conditions["accuracy_people"].is_monotonic_increasing
+    assert result.conditions["entropy_people"].is_monotonic_decreasing
+    assert result.scores["alignment_accuracy"].value is not None
+    assert (result.items.groupby("image_id")["fold"].nunique() == 1).all()

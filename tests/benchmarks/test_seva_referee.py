@@ -4,6 +4,8 @@ The referee works on long tables of text labels with pandas groupby, scipy and s
 shares no code with the package but the draws of the bootstrap.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -166,12 +168,12 @@ def test_alignment_of_the_full_sample_equals_the_naive_port(study, readout, pres
 
 def test_alignment_of_the_published_code_is_the_mean_of_its_replicates(study, readout):
     data, features = study
-    result = run(study, readout, protocol="paper_code", replicates=6)
+    result = run(study, readout, protocol="paper_code", replicates=3)
     design = CellDesign.from_columns(data.target_N, data.table["image_id"], data.table["condition"])
     images = data.table.groupby("concept")["image_id"].unique().map(sorted)
     concepts = [data.labels[i] for i in design.concepts_K]
     replicates = []
-    for weights_KJ in image_weights(design, 6, seed=3):
+    for weights_KJ in image_weights(design, 3, seed=3):
         weight_of = {
             (c, j): w for c, row in zip(concepts, weights_KJ, strict=True) for j, w in zip(images[c], row, strict=True)
         }
@@ -212,3 +214,19 @@ def test_error_consistency_equals_cohens_kappa_of_correctness(study, readout):
             both = table[[a, b]].dropna()
             pairs.append(cohen_kappa_score(both[a].astype(bool), both[b].astype(bool)))
     assert score.ceiling == pytest.approx(np.mean(pairs), abs=1e-12)
+
+
+def test_ceiling_of_error_consistency_where_people_share_few_items(study, readout):
+    data, features = study
+    table = data.responses.table
+    rows = np.random.default_rng(2).random(len(table)) < 0.15
+    sparse = replace(data, responses=replace(data.responses, table=table[rows]))
+    result = run((sparse, features), readout)
+    first = long_answers(sparse).query("order == 1").assign(right=lambda x: x["label"] == x["concept"])
+    each = []
+    for person, own in first.groupby("participant"):
+        pairs = own.merge(first[first["participant"] != person], on="sketch")
+        each.append(cohen_kappa_score(pairs["right_x"], pairs["right_y"]))
+    assert result.details["error_consistency"]["common_items_median"] < 10
+    assert result.details["error_consistency"]["ceiling_kind"] == "each_with_others"
+    assert result.scores["error_consistency"].ceiling == pytest.approx(np.mean(each), abs=1e-12)

@@ -81,14 +81,14 @@ class SevaBenchmark:
         self,
         protocol: str = "corrected",
         replicates: int = 1000,
-        splits: int = 1000,
+        splits: int = 200,
         interval: str | None = None,
         metric: Mapping[str, Any] | None = None,
         on_unknown: str = "raise",
     ) -> None:
         for name, value in (("replicates", replicates), ("splits", splits)):
             if value < 2:
-                raise ValueError(f"{name} is {value}; an interval needs 2 or more (1000 in the paper)")
+                raise ValueError(f"{name} is {value}; an interval needs 2 or more")
         if on_unknown not in ("raise", "drop"):
             raise ValueError(f"on_unknown is {on_unknown!r}; it can be 'raise' or 'drop'")
         asked = {**(metric or {}), **({} if interval is None else {"interval": interval})}

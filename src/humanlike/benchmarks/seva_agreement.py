@@ -13,18 +13,26 @@ from humanlike.rng import generator
 from humanlike.stats import CodedResponses
 from humanlike.stats.count_entropy import ratio
 
+MIN_COMMON_ITEMS = 10
+"""Fewest common items (median over pairs) for which the mean κ over pairs of people is taken as the ceiling."""
+
 
 @dataclass(frozen=True)
 class ErrorConsistency:
     """Error consistency of a model with people, and of people with each other.
 
+    κ of a pair with two or three common items is hardly ever defined and far too low, and in a study where everyone
+    judges a random handful of many sketches most pairs are like that: the mean over pairs would then put the ceiling
+    below what models reach. There the ceiling is `each_with_others`, with as many items a person as the model's κ.
+
     Attributes:
         value: Mean over participants of κ(model, participant); NaN when no κ is defined.
         low: Lower end of the 95% t interval of that mean over participants.
         high: Upper end.
-        ceiling: Mean over pairs of participants of κ; NaN when no pair has one.
-        participants: Participants whose κ is defined.
-        pairs: Pairs of participants with common items whose κ is defined.
+        pairs_mean: Mean over pairs of participants of κ on their common items; NaN when no pair has one.
+        each_with_others: Mean over participants of κ with all others' answers to the items the participant judged.
+        participants: Participants whose κ with the model is defined.
+        pairs: Pairs of participants whose κ is defined.
         common_items_median: Median number of common items of these pairs.
         repeated_judgments: Judgments left out because the participant had judged the item before.
     """
@@ -32,11 +40,22 @@ class ErrorConsistency:
     value: float
     low: float
     high: float
-    ceiling: float
+    pairs_mean: float
+    each_with_others: float
     participants: int
     pairs: int
     common_items_median: float
     repeated_judgments: int
+
+    @property
+    def ceiling_kind(self) -> str:
+        """Which of the two ceilings holds for this study: `pairs_mean` or `each_with_others`."""
+        return "pairs_mean" if self.common_items_median >= MIN_COMMON_ITEMS else "each_with_others"
+
+    @property
+    def ceiling(self) -> float:
+        """How consistent people are with each other; NaN where that is not defined."""
+        return self.pairs_mean if self.ceiling_kind == "pairs_mean" else self.each_with_others
 
 
 def kappa_from_counts(
@@ -90,28 +109,45 @@ def error_consistency_with_people(
     num_people = int(participant.max()) + 1
     model_right = np.asarray(correct_N, bool)[item]
 
-    def per_person(mask: np.ndarray) -> np.ndarray:
-        return np.bincount(participant, weights=mask, minlength=num_people)
+    def per_person(count: np.ndarray) -> np.ndarray:
+        return np.bincount(participant, weights=count, minlength=num_people)
 
-    kappa = kappa_from_counts(
-        per_person(right & model_right),
-        per_person(model_right),
-        per_person(right),
-        per_person(np.ones(len(item))),
+    kappa = _defined(
+        kappa_from_counts(
+            per_person(right & model_right),
+            per_person(model_right),
+            per_person(right),
+            per_person(np.ones(len(item))),
+        )
     )
-    kappa = kappa[np.isfinite(kappa)]
+    others = np.bincount(item, minlength=num_items)[item] - 1
+    others_right = np.bincount(item, weights=right, minlength=num_items)[item] - right
+    with_others = _defined(
+        kappa_from_counts(
+            per_person(right * others_right), per_person(right * others), per_person(others_right), per_person(others)
+        )
+    )
     pairs, common = _kappa_of_pairs(participant, item, right, (num_people, num_items))
     low, high = _mean_interval(kappa)
     return ErrorConsistency(
-        value=float(kappa.mean()) if len(kappa) else np.nan,
+        value=_mean(kappa),
         low=low,
         high=high,
-        ceiling=float(pairs.mean()) if len(pairs) else np.nan,
+        pairs_mean=_mean(pairs),
+        each_with_others=_mean(with_others),
         participants=len(kappa),
         pairs=len(pairs),
         common_items_median=float(np.median(common)) if len(common) else np.nan,
         repeated_judgments=len(key_R) - len(first),
     )
+
+
+def _defined(kappa: np.ndarray) -> np.ndarray:
+    return kappa[np.isfinite(kappa)]
+
+
+def _mean(value: np.ndarray) -> float:
+    return float(value.mean()) if len(value) else np.nan
 
 
 def _kappa_of_pairs(
@@ -169,7 +205,7 @@ def cell_distance(counts_a_CL: np.ndarray, counts_b_CL: np.ndarray) -> np.ndarra
 
 
 def distance_between_halves(
-    responses: CodedResponses, cell_N: np.ndarray, num_cells: int, num_labels: int, seed: int, halves: int = 20
+    responses: CodedResponses, cell_N: np.ndarray, num_cells: int, num_labels: int, seed: int, halves: int = 10
 ) -> np.ndarray:
     """How far two random halves of the participants are from each other: what a model's distance is held against.
 

@@ -136,6 +136,9 @@ def add_agreement_scores(
         unit="kappa",
     )
     report.details["error_consistency"] = {
+        "ceiling_kind": consistency.ceiling_kind,
+        "pairs_mean": number(consistency.pairs_mean),
+        "each_with_others": number(consistency.each_with_others),
         "participants": consistency.participants,
         "pairs": consistency.pairs,
         "common_items_median": number(consistency.common_items_median),

@@ -55,11 +55,11 @@ def test_a_zip_with_an_outside_member_is_refused(tmp_path):
 
 def test_bombs_damage_and_absence_are_sentences(tmp_path, zipped):
     bomb = tmp_path / "bomb.zip"
-    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("big.txt", bytes(40_000_000))
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("big.txt", bytes(4_000_000))
     with pytest.raises(ValueError, match="decompression bomb"):
         ZipArchive(bomb).read("big.txt")
-    with pytest.raises(FileNotFoundError, match="no member 'c.txt'"):
+    with pytest.raises(FileNotFoundError, match=r"no member 'c\.txt'"):
         ZipArchive(zipped).read("c.txt")
     broken = tmp_path / "broken.zip"
     broken.write_bytes(zipped.read_bytes()[:50])

@@ -40,7 +40,7 @@ def difference(text: str) -> float:
         '<polyline points="10,10 50,90 90,10"/><polygon points="20 20 40 20 30 40"/>',
         '<rect x="10" y="20" width="60" height="30"/><rect x="20" y="60" width="60" height="30" rx="8"/>',
         '<circle cx="50" cy="50" r="30"/><ellipse cx="50" cy="50" rx="40" ry="10"/>',
-        '<g transform="translate(50 20) rotate(30)"><g transform="scale(0.5)"><path d="M0 0H60V60" stroke-width="6"/></g></g>',
+        '<g transform="translate(50 20) rotate(30)"><g transform="scale(0.5)"><path d="M0 0H60V60"/></g></g>',
         '<path transform="matrix(0 1 -1 0 100 0)" d="M10 10L90 40"/>',
         '<path style="stroke-width:4;stroke-opacity:0.5" d="M10 10L90 40"/><path opacity=".5" d="M10 50L90 90"/>',
         '<g stroke-width="2mm"><path d="M10 10L90 40"/><path display="none" d="M0 99H99"/></g>',

@@ -119,8 +119,8 @@ class ZipArchive:
         checked_name(member.filename, str(self.path))
         if member.flag_bits & 1:
             raise ValueError(f"{self.describe(name)}: the member is encrypted; unpack the archive yourself")
-        packed = max(member.compress_size, 1)
-        if member.file_size > MAX_MEMBER_BYTES or member.file_size / packed > MAX_RATIO:
+        swollen = member.file_size > max(1 << 20, MAX_RATIO * member.compress_size)
+        if member.file_size > MAX_MEMBER_BYTES or swollen:
             raise ValueError(
                 f"{self.describe(name)}: refused, {member.compress_size} bytes would unpack to {member.file_size}; "
                 "this looks like a decompression bomb"

@@ -77,9 +77,7 @@ def svg_text(source: str | Path) -> tuple[str, str]:
     try:
         return path.read_bytes().decode("utf-8-sig"), str(path)
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}), so not a readable SVG"
-        ) from error
+        raise ValueError(f"{path}: not a readable SVG, byte {error.start} is not UTF-8 ({error.reason})") from error
 
 
 def _path_data(stroke: Stroke, size: float) -> str:

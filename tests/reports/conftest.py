@@ -58,7 +58,7 @@ def _items(rng: np.random.Generator) -> pd.DataFrame:
                 )  # fmt: skip
     items = pd.DataFrame(rows).astype({"error": object})
     items.loc[5, ["top1_index", "correct", "snp_rank", "fold"]] = [-1, 0, -1, -1]
-    items.loc[5, ["top1", "error"]] = [None, "bear_0_8.png: truncated"]
+    items.loc[5, ["top1", "error"]] = [None, "airplane_1_8.png: truncated"]
     return items
 
 

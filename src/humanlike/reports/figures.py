@@ -21,6 +21,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from humanlike.files import atomic_path
 from humanlike.reports.gallery import Example
@@ -103,6 +104,7 @@ def metrics_by_condition(
             axis.set_xlabel(f"condition ({unit})" if unit else "condition")
         _shared_legend(figure, axes)
         _note_left_out(figure, [m for m in metrics if m not in drawn])
+        _settle(figure)
     return figure
 
 
@@ -162,6 +164,7 @@ def alignment_bars(
             axis.set_title(short_title(name.removeprefix(prefix)))
             axis.set_xlabel(label)
         _note_left_out(figure, [n for n in names if n not in drawn])
+        _settle(figure)
     return figure
 
 
@@ -217,6 +220,7 @@ def sketch_strip(examples: Sequence[Example], *, unit: str = "", people: str = "
             if e.people_answer is not None:
                 said += f"\n{people}: {e.people_answer}"
             axis.set_xlabel(said, fontsize=7.5, fontfamily="DejaVu Sans", loc="left")
+        _settle(figure)
     return figure
 
 
@@ -249,13 +253,12 @@ def figure_rgb(figure: Figure, dpi: int = 120) -> np.ndarray:
     """A figure as pixels: (height, width, 3) uint8."""
     buffer = io.BytesIO()
     with _style():
-        figure.savefig(buffer, format="rgba", dpi=dpi)
-    height, width = (int(v) for v in (figure.get_figheight() * dpi, figure.get_figwidth() * dpi))
-    return np.frombuffer(buffer.getvalue(), np.uint8).reshape(height, width, 4)[..., :3].copy()
+        figure.savefig(buffer, format="png", dpi=dpi)
+    return np.array(Image.open(buffer).convert("RGB"))
 
 
 def write_figure(path: str | Path, figure: Figure) -> None:
-    """Write a figure atomically; the suffix of `path` (`.svg`, `.png`, `.pdf`) sets the format."""
+    """Write a figure atomically; the suffix of `path` (`.png`, `.pdf`, …) sets the format; see `figure_svg` for SVG."""
     with atomic_path(path) as temporary, _style():
         figure.savefig(temporary, dpi=160)
 
@@ -270,6 +273,12 @@ def _panels(count: int, width: float, height: float) -> tuple[Figure, list[Axes]
     figure = Figure(figsize=(max(width * count, 4.2), height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, list(figure.subplots(1, count, squeeze=False).flat)
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the figure out once and for all: repeated layouts drift by a pixel, and files would depend on their order."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
 
 
 def _shared_legend(figure: Figure, axes: Sequence[Axes]) -> None:

@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from humanlike.files import atomic_path, json_ready, write_json
+from humanlike.files import atomic_path, json_ready, write_json, write_text
 from humanlike.reports.config_record import write_config
 from humanlike.types import BenchmarkResult, Score, ScoreValue
 
@@ -140,10 +140,11 @@ def write_run(
     write_table(folder / "cells.parquet", score.result.cells)
     write_table(folder / "items.parquet", score.result.items)
     drawn = score_figures(score, examples) if figures is None else figures
-    for name, figure in drawn.items():
-        for suffix in (".svg", ".png") if png else (".svg",):
-            write_figure(folder / "figures" / f"{name}{suffix}", figure)
     svgs = {name: figure_svg(figure) for name, figure in drawn.items()}
+    for name, figure in drawn.items():
+        write_text(folder / "figures" / f"{name}.svg", svgs[name])
+        if png:
+            write_figure(folder / "figures" / f"{name}.png", figure)
     write_report(folder / "report.html", score, figures=svgs, examples=examples, config=config, bibtex=bibtex)
     write_json(folder / "score.json", score_record(score))
     return folder
@@ -185,13 +186,18 @@ def read_run(run_dir: str | Path) -> Score:
         scores={name: _score_value(fields) for name, fields in record["scores"].items()},
         cells=pq.read_table(folder / "cells.parquet").to_pandas(),
         items=pq.read_table(folder / "items.parquet").to_pandas(),
-        conditions=pd.DataFrame(record["conditions"]),
+        conditions=_table(record["conditions"]),
         counts=record["counts"],
         flags=tuple(record["flags"]),
         protocol=record["protocol"],
         details=record["details"],
     )
     return Score(result=result, run_dir=str(folder), **{name: record[name] for name in (*_SCALARS, *_MAPPINGS)})
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows of JSON as a table; null becomes NaN, so that a column without any value stays a column of numbers."""
+    return pd.DataFrame([{k: float("nan") if v is None else v for k, v in row.items()} for row in rows])
 
 
 def _score_value(fields: Mapping[str, Any]) -> ScoreValue:

@@ -21,7 +21,6 @@ from humanlike.reports.wording import (
     people_word,
     score_rows,
     short_title,
-    title,
     with_error,
 )
 from humanlike.types import Score

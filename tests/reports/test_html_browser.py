@@ -1,0 +1,96 @@
+"""The report in a real browser: it sorts and filters, asks for nothing outside, and writes no error to the console."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from humanlike.reports.run_folder import write_run
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+DRIVER = """
+<script>
+window.addEventListener("load", () => {
+  const click = (i) => document.querySelectorAll("#cell-table thead button")[i].click();
+  const rows = () => Array.from(document.querySelectorAll("#cell-table tbody tr:not([hidden])"));
+  const column = (i) => rows().map((r) => r.cells[i].textContent);
+  const say = (name, value) => document.body.setAttribute(`data-${name}`, JSON.stringify(value));
+  click(5); say("up", column(5));
+  click(5); say("down", column(5)); say("sorted", document.querySelectorAll("#cell-table thead th")[5].ariaSort);
+  click(0); say("names", column(0));
+  const filter = document.getElementById("filter");
+  filter.value = "LION"; filter.dispatchEvent(new Event("input"));
+  say("filtered", column(0)); say("shown", document.getElementById("shown").textContent);
+  say("loaded", performance.getEntriesByType("resource").map((e) => e.name).filter((n) => !n.startsWith("data:")));
+  parent.postMessage([document.documentElement.scrollWidth, document.documentElement.clientWidth], "*");
+});
+</script>
+"""
+
+
+@pytest.fixture
+def chromium(tmp_path):
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("Chromium is not installed")
+
+    def run(*flags: str, page: Path) -> tuple[str, str]:
+        command = [
+            program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", *flags, page.as_uri(),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return done.stdout, done.stderr
+
+    return run
+
+
+def _said(dom: str, name: str) -> object:
+    import html
+    import json
+
+    return json.loads(html.unescape(re.search(rf'data-{name}="([^"]*)"', dom)[1]))
+
+
+def test_the_report_works_in_a_browser(score, make_examples, tmp_path, chromium):
+    run = write_run(score, tmp_path / "run", {"seed": 0}, examples=make_examples(2))
+    page = run / "report.html"
+    page.write_text(page.read_text().replace("</body>", DRIVER + "</body>"))
+    dom, log = chromium("--dump-dom", "--window-size=1200,900", page=page)
+    assert "CONSOLE" not in log
+    assert _said(dom, "loaded") == []
+
+    snp = sorted(f"{v:.3f}" for v in score.result.cells["snp"].dropna())
+    assert _said(dom, "up") == [*snp, "–"]
+    assert _said(dom, "down") == [*reversed(snp), "–"]
+    assert _said(dom, "sorted") == "descending"
+    assert _said(dom, "names") == sorted(score.result.cells["concept"])
+    assert _said(dom, "filtered") == ["lion"] * 4
+    assert _said(dom, "shown") == "4 rows"
+
+
+def test_the_report_fits_a_phone(score, make_examples, tmp_path, chromium):
+    run = write_run(score, tmp_path / "run", {"seed": 0}, examples=make_examples(2))
+    page = run / "report.html"
+    page.write_text(page.read_text().replace("</body>", DRIVER + "</body>"))
+    frame = run / "phone.html"
+    frame.write_text(
+        "<!DOCTYPE html><body><script>addEventListener('message', (e) => {"
+        "document.body.setAttribute('data-widths', JSON.stringify(e.data)); });</script>"
+        '<iframe src="report.html" width="375" height="700"></iframe></body>'
+    )
+    dom, _ = chromium("--dump-dom", "--virtual-time-budget=3000", "--window-size=800,900", page=frame)
+    content, screen = _said(dom, "widths")
+    assert content <= screen <= 375
+
+
+def test_the_console_is_heard(tmp_path, chromium):
+    page = tmp_path / "broken.html"
+    page.write_text("<!DOCTYPE html><script>throw new Error('broken');</script>")
+    _, log = chromium("--dump-dom", page=page)
+    assert "CONSOLE" in log

@@ -30,6 +30,11 @@ def test_join_matches_levelled_names_and_never_guesses(space):
     )
 
 
+def test_summary_can_be_shortened(space):
+    _, report = space.join(["a", "b", "c", "lion"])
+    assert report.summary(limit=2) == "semantic space: 1 of 4 labels matched; unknown: a, b and 1 more"
+
+
 def test_aliases_settle_meanings_and_must_exist(space):
     rows, report = space.join(["bat", "big cat"], {"bat": "bat2", "big cat": "lion"})
     np.testing.assert_array_equal(rows, space.embedding[[1, 4]])

@@ -202,6 +202,13 @@ def test_bad_files_are_sentences(tmp_path):
     assert str(pickle.loads(pickle.dumps(error))) == "a.png: blank"
 
 
+def test_automatic_inversion_is_logged(tmp_path, caplog):
+    (tmp_path / "a.png").write_bytes(encoded(drawn("L", 0, 255)))
+    with caplog.at_level("INFO"):
+        ImageFiles(("a.png",), FolderArchive(tmp_path), DecodeOptions(polarity="auto")).load(0)
+    assert "a.png: light ink on a dark" in caplog.text
+
+
 def test_image_files_hash_bytes_and_options(tmp_path):
     (tmp_path / "a.png").write_bytes(encoded(drawn("L", 255, 0)))
     (tmp_path / "b.png").write_bytes(encoded(drawn("L", 255, 1)))

@@ -45,6 +45,8 @@ def difference(text: str) -> float:
         '<path style="stroke-width:4;stroke-opacity:0.5" d="M10 10L90 40"/><path opacity=".5" d="M10 50L90 90"/>',
         '<g stroke-width="2mm"><path d="M10 10L90 40"/><path display="none" d="M0 99H99"/></g>',
         '<path visibility="hidden" d="M0 99H99"/><path stroke="none" d="M0 9H99"/><path d="M10 10L90 40"/>',
+        "<style>/* a */ .s,.t{stroke-width:4} path{stroke-width:1;stroke-opacity:.5}</style>"
+        '<path class="x s" d="M10 10L90 40" stroke-width="9"/><path style="stroke-opacity:1" d="M10 50L90 90"/>',
         '<defs><path d="M0 99H99"/></defs><title>x</title><!-- c --><path d="M10 10L90 40"/>',
     ],
 )
@@ -118,6 +120,7 @@ EXTERNAL = '<!DOCTYPE svg [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
         (sheet("<a xlink:href='http://x.org/'><path d='M1 1L2 2'/></a>"), "refers to the external 'http://x.org/'"),
         (sheet("<path style='fill:url(http://x.org/#a)' d='M1 1L2 2'/>"), "refers outside"),
         (sheet("<style>@import 'x.css';</style>"), "style sheet refers outside"),
+        (sheet("<style>g > path{stroke:red}</style>"), "cannot follow the style rule 'g > path'"),
         (sheet("<text>cat</text>"), "holds text"),
         (sheet("<path d='M1 1L2 2'/>")[:-9], "not well-formed XML"),
         ("<html/>", "root element is <html>, expected <svg>"),

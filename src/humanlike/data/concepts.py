@@ -8,6 +8,7 @@ says which id is meant. Unmatched labels get NaN rows, which means "not ranked".
 from __future__ import annotations
 
 import difflib
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+logger = logging.getLogger(__name__)
+
+FLAG_NAMES = 8
 ID_COLUMNS = ("uniqueID", "unique_id", "id", "label", "concept")
 TABLE_SUFFIXES = {".csv": ",", ".tsv": "\t"}
 
@@ -35,16 +39,21 @@ class JoinReport:
     ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unmatched: tuple[str, ...] = ()
 
-    def summary(self) -> str:
-        """One line for results and logs."""
+    def summary(self, limit: int | None = None) -> str:
+        """One line for results and logs; at most `limit` names of a kind, None for all."""
         total = len(self.matched) + len(self.ambiguous) + len(self.unmatched)
         text = f"semantic space: {len(self.matched)} of {total} labels matched"
         if self.ambiguous:
-            choices = ", ".join(f"{k} ({'|'.join(v)})" for k, v in self.ambiguous.items())
-            text += f"; ambiguous, not guessed: {choices}"
+            choices = [f"{k} ({'|'.join(v)})" for k, v in self.ambiguous.items()]
+            text += f"; ambiguous, not guessed: {_listed(choices, limit)}"
         if self.unmatched:
-            text += f"; unknown: {', '.join(self.unmatched)}"
+            text += f"; unknown: {_listed(self.unmatched, limit)}"
         return text
+
+
+def _listed(names: Sequence[str], limit: int | None) -> str:
+    rest = len(names) - len(names[:limit])
+    return ", ".join(names[:limit]) + (f" and {rest} more" if rest else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +202,8 @@ def join_semantic_space(
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
     """What a data set needs from a semantic space: its (L, D) rows and a flag that says what did not match.
 
+    The flag names a few labels of each kind; the log (level info) names all.
+
     Args:
         space: A space; or the arguments of `load_semantic_space` and perhaps `aliases`, as a configuration gives them;
             or None for no space.
@@ -217,8 +228,10 @@ def join_semantic_space(
     rows, report = space.join(labels, aliases)
     if not report.matched:
         raise ValueError(f"{space.name}: none of the {len(labels)} labels matched, for example {list(labels[:3])}")
-    complete = len(report.matched) == len(labels)
-    return rows, () if complete else (report.summary(),)
+    if len(report.matched) == len(labels):
+        return rows, ()
+    logger.info("%s", report.summary())
+    return rows, (report.summary(limit=FLAG_NAMES),)
 
 
 def _existing(path: str | Path, what: str) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import logging
 import struct
 import zlib
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ from humanlike.data.archives import Archive, FolderArchive
 from humanlike.data.render import rasterize_svg
 from humanlike.data.svg_tree import parse_svg
 from humanlike.files import sha256_value
+
+logger = logging.getLogger(__name__)
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".svg")
 POLARITIES = ("keep", "auto", "invert")
@@ -279,8 +282,11 @@ class ImageFiles:
         return decode_image(self._bytes(index), self.options, self.describe(index))
 
     def load(self, index: int) -> Image.Image:
-        """See ImageSource; raises BadImageError."""
-        return self.decode(index).image
+        """See ImageSource; raises BadImageError. Images inverted by polarity="auto" are logged (level info)."""
+        decoded = self.decode(index)
+        if decoded.inverted and self.options.polarity == "auto":
+            logger.info("%s: light ink on a dark or transparent ground, inverted", self.describe(index))
+        return decoded.image
 
     def content_hash(self, index: int) -> str:
         """SHA-256 of the file's bytes, the decode options and the decoders' versions."""

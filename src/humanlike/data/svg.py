@@ -1,8 +1,9 @@
 """SVG in and out: strokes with pen width, opacity and element names as stroked paths.
 
 Reading follows the SVG rules for geometry (path data, basic shapes, transforms, viewBox, inherited presentation
-attributes). Ink is one colour: colours are not kept, a shape that is only filled becomes its outline. Nothing in a file
-is ever executed or fetched: scripts, entities and references to other files are refused by name.
+attributes, style sheets with class and tag rules). Ink is one colour: colours are not kept, a shape that is only filled
+becomes its outline. Nothing in a file is ever executed or fetched: scripts, entities and references to other files are
+refused by name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from humanlike.data.drawing import Drawing, EmptyDrawingError, Stroke
-from humanlike.data.svg_tree import canvas_matrix, parse_svg
+from humanlike.data.svg_tree import canvas_matrix, inline_style_sheets, parse_svg
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
@@ -59,6 +60,7 @@ def read_svg(source: str | Path, margin: float | None = None) -> Drawing:
 
     text, where = svg_text(source)
     root = parse_svg(text, where)
+    inline_style_sheets(root, where)
     matrix = canvas_matrix(root, where)
     strokes = tuple(strokes_of(root, matrix, where))
     if not strokes:

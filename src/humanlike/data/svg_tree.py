@@ -103,6 +103,29 @@ def canvas_matrix(root: Element, where: str) -> np.ndarray:
     return np.array([[1 / side, 0, 0.5 - (x + w / 2) / side], [0, 1 / side, 0.5 - (y + h / 2) / side], [0, 0, 1]])
 
 
+def inline_style_sheets(root: Element, where: str) -> None:
+    """Copy the rules of the file's style sheets onto the nodes they select, in place.
+
+    Raises:
+        ValueError: For selectors other than `.class` and `tag`, which decide how strokes look but cannot be followed.
+    """
+    rules: list[tuple[str, str]] = []
+    for sheet in (n for n in root.iter() if local_name(n) == "style"):
+        text = re.sub(r"/\*.*?\*/|<!--|-->", "", sheet.text or "", flags=re.DOTALL)
+        for selectors, declarations in re.findall(r"([^{}]*)\{([^{}]*)\}", text):
+            for selector in (s.strip() for s in selectors.split(",")):
+                if not re.fullmatch(r"\.?[A-Za-z_][\w-]*", selector):
+                    raise ValueError(f"{where}: cannot follow the style rule {selector!r}; write styles on the nodes")
+                rules.append((selector, declarations))
+    # A class goes before a tag, a later rule before an earlier one.
+    rules.sort(key=lambda rule: rule[0].startswith("."))
+    for node in root.iter() if rules else ():
+        names = {local_name(node), *(f".{c}" for c in node.get("class", "").split())}
+        chosen = [declarations for selector, declarations in rules if selector in names]
+        if chosen:
+            node.set("style", ";".join([*chosen, node.get("style", "")]))
+
+
 @dataclass(frozen=True)
 class Style:
     """Inherited presentation of a node.

@@ -12,7 +12,7 @@ from humanlike.data.doodles.shapes import Path
 
 Parts = Mapping[str, Sequence[Path]]
 
-SPREAD = 0.14
+SPREAD = 0.17
 """Default half-width of the variation of a length, as a share of it."""
 
 

@@ -17,7 +17,6 @@ The model of one judgment of a sketch with drawn elements D:
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -67,6 +66,22 @@ class Observer:
     nearness: float = 0.06
     decisiveness: float = 1.0
     more_guesses: float = 0.35
+
+    def __post_init__(self) -> None:
+        shares = ("false_alarm", "first", "last", "chance", "borrowed", "more_guesses")
+        wrong = [name for name in shares if not 0 <= getattr(self, name) <= 1]
+        wrong += [name for name in ("nearness", "decisiveness") if not getattr(self, name) > 0]
+        if not 0 < self.chance < 0.5:
+            wrong.append("chance")
+        if wrong:
+            raise ValueError(
+                f"Observer: {', '.join(dict.fromkeys(wrong))} out of range (shares lie in [0, 1], "
+                "chance in (0, 0.5), nearness and decisiveness above 0)"
+            )
+        # Hydra hands over lists; the record stays hashable, because what observers know is cached by it.
+        object.__setattr__(self, "acuity", tuple(float(a) for a in self.acuity))
+        if not self.acuity or self.num_common < 1:
+            raise ValueError("Observer: acuity needs one level or more, and num_common must be 1 or more")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,24 +151,27 @@ def choice_probability(data: Sketches, observer: Observer | None = None) -> np.n
     knowledge = mind(data.labels, who)
     drawn_NV = _drawn(data, knowledge)
     detect_NA = _detection(data, knowledge, who)
-    key = np.concatenate([data.target_N[:, None], drawn_NV, detect_NA], axis=1)
-    _, rows, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    unique = np.stack([_exact(drawn_NV[r], detect_NA[r], knowledge, who) for r in rows])
-    return unique[inverse.ravel()]
+    # Sketches that show the same elements equally legibly share their distribution; rows compare fastest as bytes.
+    keys = np.concatenate([np.packbits(drawn_NV, axis=1), detect_NA.view(np.uint8)], axis=1)
+    _, rows, inverse = np.unique(keys.view(f"V{keys.shape[1]}").ravel(), return_index=True, return_inverse=True)
+    return np.stack([_exact(drawn_NV[r], detect_NA[r], knowledge, who) for r in rows])[inverse]
 
 
 def _exact(drawn_V: np.ndarray, detect_A: np.ndarray, knowledge: Mind, who: Observer) -> np.ndarray:
+    """(L,) distribution of the first guess, summed over all 2^|D| sets S of detected elements and C false alarms."""
     present = np.flatnonzero(drawn_V)
-    sets = np.array(list(itertools.product((False, True), repeat=len(present))), dtype=bool)
+    sets = (np.arange(2 ** len(present))[:, None] >> np.arange(len(present))) % 2 == 1
     seen = sets.sum(axis=1)[:, None]
     weight_S = (detect_A**seen * (1 - detect_A) ** (len(present) - seen)).mean(axis=1)
     evidence_SL = knowledge.base_L + sets @ knowledge.weight_VL[present]
-    honest = weight_S @ _softmax(evidence_SL)
-    fooled = np.zeros_like(honest)
-    for common in knowledge.common:
-        known = sets[:, present == common].any(axis=1)
-        fooled += weight_S @ _softmax(evidence_SL + np.where(known[:, None], 0.0, knowledge.weight_VL[common]))
-    return (1 - who.false_alarm) * honest + who.false_alarm * fooled / len(knowledge.common)
+    odds_SL = np.exp(evidence_SL - evidence_SL.max(axis=1, keepdims=True))
+    honest_S = weight_S / odds_SL.sum(axis=1)
+    # A false alarm multiplies the odds, unless the element was detected anyway.
+    factor_CL = np.exp(knowledge.weight_VL[knowledge.common])
+    known_SC = sets @ (present[:, None] == knowledge.common) > 0
+    fooled_SC = np.where(known_SC, 0.0, weight_S[:, None] / (odds_SL @ factor_CL.T))
+    fooled_L = ((fooled_SC.T @ odds_SL) * factor_CL).sum(axis=0) + (known_SC.sum(axis=1) * honest_S) @ odds_SL
+    return (1 - who.false_alarm) * (honest_S @ odds_SL) + who.false_alarm * fooled_L / len(knowledge.common)
 
 
 def simulate_responses(
@@ -205,7 +223,8 @@ def _answers(
     table = pd.DataFrame(
         {"participant": names[participant_M], "sketch_id": data.table["sketch_id"].to_numpy()[sketch_M]}
     )
-    return table.assign(**{column: guesses[:, i] for i, column in enumerate(GUESS_COLUMNS)})
+    columns = {column: pd.Series(guesses[:, i], dtype=object) for i, column in enumerate(GUESS_COLUMNS)}
+    return table.assign(**columns)
 
 
 def _assigned(data: Sketches, judgments: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -234,8 +253,8 @@ def _drawn(data: Sketches, knowledge: Mind) -> np.ndarray:
     if data.elements is None:
         raise ValueError(f"{data.name} has no table of elements; simulated participants need to know what is drawn")
     shown = data.elements[data.elements["drawn"]]
-    rows = pd.Index(data.table["sketch_id"]).get_indexer(shown["sketch_id"].to_numpy())
-    columns = pd.Index(knowledge.vocabulary).get_indexer(shown["element"].to_numpy())
+    rows = pd.Index(data.table["sketch_id"]).get_indexer(pd.Index(shown["sketch_id"]))
+    columns = pd.Index(knowledge.vocabulary).get_indexer(pd.Index(shown["element"]))
     if (rows < 0).any() or (columns < 0).any():
         raise ValueError(
             f"{data.name}: the table of elements names sketches or elements that the data set does not have"
@@ -251,8 +270,3 @@ def _concepts(labels: tuple[str, ...]) -> tuple[Concept, ...]:
     if unknown:
         raise ValueError(f"simulated participants know doodles only; these labels are none: {unknown[:5]}")
     return tuple(by_name[label] for label in labels)
-
-
-def _softmax(x_SL: np.ndarray) -> np.ndarray:
-    shifted = np.exp(x_SL - x_SL.max(axis=1, keepdims=True))
-    return shifted / shifted.sum(axis=1, keepdims=True)

@@ -58,7 +58,7 @@ def pose(points_K42: np.ndarray, rng: np.random.Generator, turn: float) -> np.nd
     uniform = rng.random(4)
     low, high = points_K42.min(axis=(0, 1)), points_K42.max(axis=(0, 1))
     x, y = np.moveaxis((points_K42 - (low + high) / 2) / (high - low).max(), -1, 0)
-    x = x * math.exp(0.07 * normal[0]) * (-1 if uniform[0] < 0.5 else 1)
+    x = x * math.exp(0.1 * normal[0]) * (-1 if uniform[0] < 0.5 else 1)
     y = y + 0.05 * normal[1] * x
     x = x + 0.05 * normal[2] * y
     x, y = x * (1 + 0.12 * normal[3] * y), y * (1 + 0.12 * normal[3] * y)

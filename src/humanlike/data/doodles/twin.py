@@ -112,11 +112,14 @@ def sample_labels(proba_NL: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def _noise_scale(people_C: np.ndarray, condition_C: np.ndarray, noise_C: np.ndarray, alignment: float) -> float:
+    if math.isnan(alignment):
+        raise ValueError("the alignment must be a number, got NaN")
+
     def excess(scale: float) -> float:
         return float(alignment_r2(people_C, _displaced(people_C, scale * noise_C), condition_C)[0]) - alignment
 
     lowest = excess(LARGEST_NOISE) + alignment
-    if not (math.isfinite(alignment) and lowest < alignment < 1):
+    if not lowest < alignment < 1:
         raise ValueError(
             f"an alignment of {alignment} cannot be made on these {len(people_C)} cells: it must lie above "
             f"{lowest:.4f}, of which the condition alone explains most, and at most at 1"

@@ -207,10 +207,9 @@ def taxi(v: Vary) -> Parts:
         ],
         "sign": [
             poly((47, roof), (47, roof - 10), (65, roof - 10), (65, roof)),
-            line(50, roof - 7, 54, roof - 7),
-            line(52, roof - 7, 52, roof - 3),
-            line(57, roof - 7, 61, roof - 3),
-            line(61, roof - 7, 57, roof - 3),
+            # A letter that survives mirroring.
+            line(53.5, roof - 7.5, 58.5, roof - 7.5),
+            line(56, roof - 7.5, 56, roof - 2.5),
         ],
         "window": [
             poly((33, 50), (40, roof + 4), (52, roof + 4), (52, 50), closed=True),

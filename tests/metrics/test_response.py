@@ -292,6 +292,8 @@ def test_a_process_without_new_data_does_not_answer_from_its_cache(run_processes
         ({"cells": torch.tensor([-1, 1])}, ValueError, "row 0 is -1"),
         ({"cells": torch.tensor([0, 1, 1])}, ValueError, "3 entries for 2 rows"),
         ({"cells": torch.tensor([0.0, 1])}, TypeError, "integer dtype"),
+        ({"cells": []}, TypeError, r"torch\.Tensor"),
+        ({"cells": torch.tensor(0)}, ValueError, "one dimension"),
         ({"top1_NL": torch.ones(2, 3)}, TypeError, "integer dtype"),
         ({"top1_NL": torch.ones(1, 3).long()}, ValueError, "1 rows for 2 rows"),
         ({"top1_NL": torch.tensor([[1, 0, 0], [0, 0, 0]])}, ValueError, "top1_NL .* row 1 sums to 0"),

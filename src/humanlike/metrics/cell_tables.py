@@ -153,7 +153,9 @@ class CellMetric(Metric):
         getattr(self, self._rows_state).add_(rows)
 
     def _checked_cells(self, cells_N: Tensor, rows: int) -> Tensor:
-        cells_N = index_vector(cells_N if len(cells_N) else cells_N.long(), "cells", self.num_cells)
+        require_tensor(cells_N, "cells")
+        # An empty tensor is a float by default, and an empty update is as good as any.
+        cells_N = index_vector(cells_N if cells_N.numel() else cells_N.long(), "cells", self.num_cells)
         if len(cells_N) != rows:
             raise ValueError(f"cells has {len(cells_N)} entries for {rows} rows of responses; give each row its cell")
         return cells_N

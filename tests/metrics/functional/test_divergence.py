@@ -174,6 +174,20 @@ def test_pairwise_equals_scipy_pair_by_pair(kind, swap):
     )
 
 
+@given(st.integers(0, 10_000), st.integers(2, 60), st.booleans())
+@settings(deadline=None, max_examples=20)
+def test_pairwise_distances_of_copies_are_equal_wherever_they_stand(seed, labels, counts):
+    rng = np.random.default_rng(seed)
+    p, q = sparse_rows(seed, rows=4, labels=labels), sparse_rows(seed + 1, rows=7, labels=labels)
+    if counts:
+        p, q = (p * 4).ceil(), (q * 4).ceil()
+    place = torch.from_numpy(rng.permutation(np.repeat(np.arange(7), 5)))
+    distance = pairwise_jensen_shannon_distance(p, q[place])
+    for twin in range(7):
+        copies = distance[:, place == twin]
+        assert (copies == copies[:, :1]).all()
+
+
 def divergence_rank_by_hand(machine, human, machine_concept, human_concept):
     """The published analysis with SciPy's distance and average ranks."""
     out = []

@@ -142,7 +142,7 @@ def test_bounds_of_exact_are_reached_exactly(space):
 def test_bias_of_paper_under_uniform_errors_is_as_stated():
     # Among many labels the area is (n - 1)/(2n) + 1/(n + 1) in expectation for n distinct uniform errors.
     rng = np.random.default_rng(0)
-    num_labels, cells = 400, 3000
+    num_labels, cells = 400, 1500
     ranks = torch.from_numpy(np.stack([np.roll(np.arange(num_labels), c) for c in range(num_labels)]))
     for n in (2, 16, 200):
         labels = rng.integers(1, num_labels, size=(cells, n))

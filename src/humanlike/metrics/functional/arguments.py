@@ -15,7 +15,7 @@ def require_tensor(x: Tensor, name: str) -> None:
 
 
 def nonnegative_table(x_BL: Tensor, name: str) -> Tensor:
-    """A detached-or-not table of counts or probabilities, contiguous, with finite entries ≥ 0.
+    """A table of counts or probabilities, checked for finite entries ≥ 0 and made contiguous.
 
     Rows are reduced one by one, and an operation on strided memory may round otherwise than the same operation on
     contiguous memory; a contiguous copy makes a row's result independent of how the table was cut.
@@ -25,7 +25,7 @@ def nonnegative_table(x_BL: Tensor, name: str) -> Tensor:
         name: The argument's name, for the error.
 
     Returns:
-        The table, contiguous, of unchanged dtype (bool becomes int64).
+        The table, contiguous, with its gradient and its dtype (bool becomes int64).
 
     Raises:
         TypeError: If it is no tensor, or complex.

@@ -190,11 +190,11 @@ def vase(v: Vary) -> Parts:
     return {
         "body": [*mirrored([curve((50 + neck, 48), (50 + belly, 62), (50 + belly * 0.92, 76), (50 + foot, 94))])],
         "flower": [bumps(x, y, 4.4, 4.4, 6, 3) for x, y in tips],
+        "stem": [curve((x, y + 7), (50 + (x - 50) * 0.5, 30), (50 + (x - 50) * 0.22, 41)) for x, y in tips],
         "rim": [
             ellipse(50, 42, neck * 1.45, 3),
             *mirrored([curve((50 + neck * 1.45, 42), (50 + neck, 45), (50 + neck, 48))]),
         ],
-        "stem": [curve((x, y + 7), (50 + (x - 50) * 0.5, 30), (50 + (x - 50) * 0.22, 41)) for x, y in tips],
         "base": [ellipse(50, 94, foot, 2)],
         "band": [
             curve((50 - belly * 0.95, 64), (50, 67), (50 + belly * 0.95, 64)),

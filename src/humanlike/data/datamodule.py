@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -77,38 +78,55 @@ class EpochOrder(DistributedSampler):
         self.skip = 0
 
     def __iter__(self) -> Iterator[int]:
-        skip, self.skip = self.skip, 0
         keys = [address_seed(self.seed, "epoch", self.epoch, name) for name in self._ids]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         filled = [order[i % len(order)] for i in range(self.total_size)]
-        return iter(filled[self.rank : self.total_size : self.num_replicas][skip:])
+        return iter(filled[self.rank : self.total_size : self.num_replicas][self.skip :])
+
+
+@dataclass
+class Position:
+    """How far training has come: batches served in all, and whether the next pass goes on inside an epoch."""
+
+    batches: int = 0
+    restored: bool = False
 
 
 class ResumableLoader(DataLoader):
-    """A DataLoader over an EpochOrder that goes on after the batches already served when it is restored.
+    """A DataLoader over an EpochOrder that counts what it serves, and goes on from there when it is restored.
 
-    Lightning stores and restores `state_dict` with its checkpoints, in the middle of an epoch too.
+    The epoch of the order is counted here, because Lightning counts an epoch that `max_steps` cuts short as a whole
+    one.
+
+    Args:
+        position: Where training stands; shared with the data module, which stores it in checkpoints.
+        order: The sampler.
+        keywords: Of DataLoader.
     """
 
-    _served = 0
+    def __init__(self, position: Position, order: EpochOrder, **keywords: Any) -> None:
+        super().__init__(order.dataset, sampler=order, **keywords)
+        self._position, self._order = position, order
 
     def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
-        order = self.sampler
-        assert isinstance(order, EpochOrder)
-        self._served = order.skip // (self.batch_size or 1)
+        position, batches_an_epoch = self._position, len(self)
+        if not position.restored:  # a pass that was left early is not gone on with
+            position.batches = -(-position.batches // batches_an_epoch) * batches_an_epoch
+        position.restored = False
+        epoch, skip = divmod(position.batches, batches_an_epoch)
+        self._order.set_epoch(epoch)
+        self._order.skip = skip * (self.batch_size or 1)
         for batch in super().__iter__():
-            self._served += 1
+            position.batches += 1
             yield batch
 
     def state_dict(self) -> dict[str, int]:
-        """Batches of the present epoch that were served; 0 when it is complete."""
-        return {"served": self._served % len(self)}
+        """The batches served; having these two methods tells Lightning that the loader can go on inside an epoch."""
+        return {"batches": self._position.batches}
 
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Start the next epoch after the batches that `state` counts."""
-        order = self.sampler
-        assert isinstance(order, EpochOrder)
-        order.skip = int(state["served"]) * (self.batch_size or 1)
+    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+        """Go on after the batches that `state_dict` counts."""
+        self._position.batches, self._position.restored = int(state_dict["batches"]), True
 
 
 class SketchDataModule(pl.LightningDataModule):
@@ -153,6 +171,7 @@ class SketchDataModule(pl.LightningDataModule):
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         _check_sources(data, fold_N, val_fold)
         self.batch_size, self.num_workers, self.seed = batch_size, num_workers, seed
+        self._position = Position()
         self.train_items = ItemDataset(data, np.flatnonzero((fold_N >= 0) & (fold_N != val_fold)), transform, features)
         self.val_items = ItemDataset(data, np.flatnonzero(fold_N == val_fold), transform, features)
         for name, items in (("training", self.train_items), ("validation", self.val_items)):
@@ -168,8 +187,18 @@ class SketchDataModule(pl.LightningDataModule):
 
     def train_dataloader(self) -> ResumableLoader:
         """Shuffled anew each epoch; see EpochOrder."""
+        if not self._position.restored and (self.trainer is None or self.trainer.global_step == 0):
+            self._position.batches = 0
         order = EpochOrder(self.train_items, self.seed, *self._processes())
-        return ResumableLoader(self.train_items, sampler=order, **self._loading())
+        return ResumableLoader(self._position, order, **self._loading())
+
+    def state_dict(self) -> dict[str, int]:
+        """What a checkpoint keeps: the number of training batches served."""
+        return {"batches": self._position.batches}
+
+    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+        """Go on after the batches that the checkpoint counts, in the middle of an epoch too."""
+        self._position.batches, self._position.restored = int(state_dict["batches"]), True
 
     def val_dataloader(self) -> DataLoader:
         """Every validation item once, in item order."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ def train_readout(
     cache_dir: str | Path | None = None,
     seed: int = 0,
     resume: bool = True,
-    trainer: Callable[..., pl.Trainer] = pl.Trainer,
-    logger: Logger | Sequence[Logger] | bool = False,
+    trainer_kwargs: Mapping[str, Any] | None = None,
+    loggers: Sequence[Logger] = (),
 ) -> dict[str, Any]:
     """Train a `LinearProbe` on all folds but one, validate on that one, keep the best and the last state.
 
@@ -64,8 +65,8 @@ def train_readout(
         cache_dir: Folder of feature caches, for `precompute`.
         seed: Global seed of folds and training order.
         resume: Go on from `checkpoints/last.ckpt` if there is one.
-        trainer: Makes the Trainer; gets the keywords that this function decides on top of its own.
-        logger: Lightning logger(s), or False.
+        trainer_kwargs: Keywords of the Lightning Trainer: accelerator, devices, strategy, precision, …
+        loggers: Lightning loggers.
 
     Returns:
         `val_loss` and `val_accuracy` of the best state, `train_loss`, `epochs`, `resumed`, `num_train`,
@@ -108,28 +109,20 @@ def train_readout(
         save_last=True,
         enable_version_counter=False,
     )
-    lightning = trainer(
-        default_root_dir=str(out_dir),
-        max_epochs=max_epochs,
-        callbacks=[checkpoints],
-        plugins=[AtomicCheckpointIO()],
-        logger=logger,
-        use_distributed_sampler=False,  # the data module's own samplers visit every item once
-        num_sanity_val_steps=0,
-        enable_model_summary=False,
-        log_every_n_steps=1,
-    )
+    trainer = pl.Trainer(**{**(trainer_kwargs or {}), **_decided_here(out_dir, max_epochs, checkpoints, loggers)})
     last = folder / "last.ckpt"
     ckpt_path = last if resume and last.is_file() else None
-    lightning.fit(probe, datamodule=datamodule, ckpt_path=ckpt_path, weights_only=True)
-    train_loss = lightning.callback_metrics.get("train_loss")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+        trainer.fit(probe, datamodule=datamodule, ckpt_path=ckpt_path, weights_only=True)
+    train_loss = trainer.callback_metrics.get("train_loss")
     best = folder / "best.ckpt"
-    (validated,) = lightning.validate(probe, datamodule=datamodule, ckpt_path=best, weights_only=True, verbose=False)
+    (validated,) = trainer.validate(probe, datamodule=datamodule, ckpt_path=best, weights_only=True, verbose=False)
     result = {
         "val_loss": float(validated["val_loss"]),
         "val_accuracy": float(validated["val_accuracy"]),
         "train_loss": None if train_loss is None else float(train_loss),
-        "epochs": int(lightning.current_epoch),
+        "epochs": int(trainer.current_epoch),
         "resumed": ckpt_path is not None,
         "num_train": len(datamodule.train_items),
         "num_val": len(datamodule.val_items),
@@ -151,9 +144,26 @@ def train_readout(
             "seed": seed,
         },
     }
-    if lightning.is_global_zero:
+    if trainer.is_global_zero:
         write_json(Path(out_dir) / "metrics.json", result)
     return result
+
+
+def _decided_here(
+    out_dir: str | Path, max_epochs: int, checkpoints: ModelCheckpoint, loggers: Sequence[Logger]
+) -> dict[str, Any]:
+    """Keywords of the Trainer that are not for the user to choose."""
+    return {
+        "default_root_dir": str(out_dir),
+        "max_epochs": max_epochs,
+        "callbacks": [checkpoints],
+        "plugins": [AtomicCheckpointIO()],
+        "logger": list(loggers) or False,
+        "use_distributed_sampler": False,  # the data module's own samplers visit every item once
+        "num_sanity_val_steps": 0,
+        "enable_model_summary": False,
+        "log_every_n_steps": 1,
+    }
 
 
 def _folds(data: Sketches, features: Features | None, n_splits: int, seed: int) -> np.ndarray:

@@ -99,7 +99,7 @@ def score() -> Score:
         cells=cells,
         items=items,
         conditions=_conditions(cells),
-        counts={"items_total": 128, "items_used": 127, "items_failed": 1},
+        counts={"items_total": 128, "items_used": 127, "items_failed": 1, "cells": 32, "conditions": 4},
         flags=("simulated_participants", "images_failed:1", "a_new_flag:3"),
         protocol={"preset": "corrected", "cv": "stratified", "interval": "ratio_centred", "overridden": ["cv"]},
         details={

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from humanlike.reports.figures import figure_svg, score_figures
+from humanlike.reports.figures import alignment_bars, figure_svg, score_figures
 from humanlike.reports.html import MAX_CELL_ROWS, inline_svg, render_report, write_report
 from humanlike.types import ScoreValue
 
@@ -70,7 +70,7 @@ def test_the_page_holds_everything_and_nothing_from_outside(score, make_examples
 
 @pytest.mark.parametrize("evil", ['<script>alert("x")</script>', '"><img src=x onerror=alert(1)>', "{{ 7*7 }}&amp;"])
 def test_everything_is_escaped(score, make_examples, evil):
-    clean = _report(score, make_examples(1))
+    clean = render_report(score, figures={}, examples=make_examples(1))
     cells = score.result.cells.assign(concept=evil)
     result = replace(
         score.result, cells=cells, flags=(evil,), protocol={"preset": evil, evil: evil}, details={evil: {evil: [evil]}}
@@ -79,7 +79,8 @@ def test_everything_is_escaped(score, make_examples, evil):
         score, backbone=evil, dataset=evil, layer=evil, hashes={evil: evil}, versions={evil: evil}, result=result
     )
     examples = [replace(e, answer=evil, concept=evil, people_answer=evil) for e in make_examples(1)]
-    text = _report(dirty, examples, bibtex=evil, config={evil: evil})
+    svg = figure_svg(alignment_bars({evil: score.scores}, people=evil))
+    text = render_report(dirty, figures={evil: svg}, examples=examples, bibtex=evil, config={evil: evil})
     page = _Page(text)
     assert evil in " ".join(page.texts)
     assert not [a for a in page.attributes if a[1].startswith("on")]

@@ -81,7 +81,7 @@ def test_markdown_keeps_its_columns(score):
 def test_lines_of_protocol_counts_and_flags(score):
     assert protocol_line(score.result.protocol) == "protocol corrected, with cv=stratified"
     assert protocol_line({}) == "protocol: none"
-    assert counts_line(score) == "items total 128 · items used 127 · items failed 1"
+    assert counts_line(score) == "items total 128 · items used 127 · items failed 1 · cells 32 · conditions 4"
     assert flags_panel(replace(score, result=replace(score.result, flags=()))) is None
 
 

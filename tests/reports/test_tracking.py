@@ -43,7 +43,8 @@ def test_scalars_hold_every_value_and_nothing_that_is_missing(score, score_witho
     assert [scalars[f"seva/alignment_snp{end}"] for end in ("", "_ci_low", "_ci_high", "_ceiling")] == [
         value.value, value.ci_low, value.ci_high, value.ceiling,
     ]  # fmt: skip
-    assert scalars["seva/items_failed"] == 1
+    assert scalars["seva/counts/items_failed"] == 1
+    assert not {f"seva/{table}" for table in ("cells", "conditions", "condition", "sketches")} & set(scalars)
     assert all(map(math.isfinite, scalars.values()))
     assert "seva/snp" not in score_scalars(score_without_people)
     assert not any("_people" in key for row in condition_scalars(score_without_people) for key in row)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import pandas as pd
 from PIL import Image
 
-from humanlike.rng import generator
 from humanlike.types import Sketches
 
 
@@ -65,6 +64,8 @@ def gallery_examples(
     Returns:
         Examples, source by source, conditions in order; empty where nothing is eligible.
     """
+    from humanlike.rng import generator  # brings torch, which showing finished runs does not need
+
     usable = items[items["error"].isna() | (items["error"] == "")]
     conditions = sorted(usable["condition"].unique())
     per_source = usable.groupby("image_id", sort=True)["condition"]

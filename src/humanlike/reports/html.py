@@ -103,7 +103,8 @@ def inline_svg(name: str, svg: str) -> Markup:
     """
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r'(\bid="|xlink:href="#|href="#|url\(#)', rf"\1{re.escape(name)}-", body)
+    prefix = re.sub(r"[^A-Za-z0-9_-]", "-", name)
+    body = re.sub(r'(\bid="|xlink:href="#|href="#|url\(#)', rf"\1{prefix}-", body)
     for colour, variable in _COLOURS.items():
         body = body.replace(colour, f"var({variable})")
     label = jinja2.filters.escape(wording.title(name))

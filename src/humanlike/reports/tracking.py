@@ -33,12 +33,15 @@ Pictures = Mapping[str, np.ndarray]
 
 
 def score_scalars(score: Score) -> dict[str, float]:
-    """`benchmark/score` → value, with `_ci_low`, `_ci_high` and `_ceiling` beside it; missing ones are absent."""
+    """`benchmark/score` → value, with `_ci_low`, `_ci_high`, `_ceiling`; and `benchmark/counts/name`.
+
+    What is missing is absent.
+    """
     scalars: dict[str, float] = {}
     for name, value in score.scores.items():
         parts = {"": value.value, "_ci_low": value.ci_low, "_ci_high": value.ci_high, "_ceiling": value.ceiling}
         scalars |= {f"{score.benchmark}/{name}{k}": float(v) for k, v in parts.items() if _finite(v)}
-    return scalars | {f"{score.benchmark}/{name}": float(n) for name, n in score.result.counts.items()}
+    return scalars | {f"{score.benchmark}/counts/{name}": float(n) for name, n in score.result.counts.items()}
 
 
 def condition_scalars(score: Score) -> list[dict[str, float]]:

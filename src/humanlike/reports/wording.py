@@ -52,7 +52,14 @@ MEANINGS: Mapping[str, str] = {
     "error_consistency": "agreement with people on which sketches are got right, beyond chance (κ)",
 }
 
-UNITS: Mapping[str, str] = {"nats": "nats", "bits": "bits", "R2": "R²", "kappa": "κ", "share": ""}
+UNITS: Mapping[str, str] = {
+    "nats": "nats",
+    "bits": "bits",
+    "R2": "R²",
+    "kappa": "κ",
+    "share": "",
+    "sqrt(nats)": "√nats",
+}
 
 FLAG_SENTENCES: Mapping[str, str] = {
     SIMULATED: "The “people” are a simulation. Nothing on this page says anything about human beings.",
@@ -62,6 +69,14 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "readout_not_converged": "The readout stopped short of its optimum; its scores may still move.",
     "images_failed": "{count} image(s) could not be read and are left out of every score.",
     "empty_cells": "{count} cell(s) (concept × condition) are empty and left out.",
+    "labels_without_embedding": "{count} label(s) have no row in the semantic space; answers with them are not ranked.",
+    "answers_not_ranked": "{count} answer(s) of the model have no neighbour rank and are left out of that score.",
+    "people_answers_not_ranked": "{count} answer(s) of people have no neighbour rank and are left out of that score.",
+    "items_without_judgments": "{count} item(s) were judged by nobody; comparisons with people leave them out.",
+    "one_participant": "One person gave all the answers: how far people agree with each other is unknown.",
+    "derived_conditions": "The conditions are stages of the same drawings, so folds keep each drawing together.",
+    "cv_grouped": "Folds keep items of one source together although the protocol asked for plain folds: {count}.",
+    "images_shared_across_folds": "Items of one source stand on both sides of a fold, which flatters the model.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
 }
 

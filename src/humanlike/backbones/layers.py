@@ -76,7 +76,7 @@ class ModuleBackbone(FrozenModule, ABC):
 
     @abstractmethod
     def _heads(self, x_B3HW: torch.Tensor, wanted: frozenset[str]) -> dict[str, torch.Tensor]:
-        """One forward pass; the outputs among `wanted` that are not the output of a module."""
+        """One forward pass that reaches every layer of `wanted`; the outputs among them that are no module's."""
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ class ModuleBackbone(FrozenModule, ABC):
             for layer in layers:
                 if layer not in self._head_names:
                     hooks.callback(modules[layer].register_forward_hook(keep(layer)).remove)
-            heads = self._heads(x_B3HW, frozenset(layers) & frozenset(self._head_names))
+            heads = self._heads(x_B3HW, frozenset(layers))
         return found | {name: read(output.contiguous()) for name, output in heads.items()}
 
 

@@ -33,10 +33,8 @@ def timm_config(architecture: str) -> Any:
 
 
 def is_offline(offline: bool | None = None) -> bool:
-    """Whether downloads are ruled out: by the argument, or by HF_HUB_OFFLINE when it is None."""
-    if offline is not None:
-        return offline
-    return os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in {"1", "true", "yes", "on"}
+    """Whether downloads are ruled out: by the argument or by HF_HUB_OFFLINE."""
+    return bool(offline) or os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in {"1", "true", "yes", "on"}
 
 
 def timm_weights(architecture: str, offline: bool | None = None) -> Path:
@@ -46,7 +44,7 @@ def timm_weights(architecture: str, offline: bool | None = None) -> Path:
 
     Args:
         architecture: timm's name, with or without a pretrained tag.
-        offline: True: only look on this machine, at once. None: as HF_HUB_OFFLINE says.
+        offline: True: only look on this machine, at once. Otherwise as HF_HUB_OFFLINE says.
 
     Returns:
         Path of the file in Hugging Face's or torch hub's cache.

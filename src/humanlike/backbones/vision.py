@@ -38,7 +38,7 @@ class TimmBackbone(ModuleBackbone):
             known: give at least `mean` and `std`, or a side-car (`<file stem>.json` or `config.json` beside the file,
             in timm's format, with `pretrained_cfg`).
         name: Name in results; the architecture if None.
-        offline: True: never download. None: as HF_HUB_OFFLINE says.
+        offline: True: never download. Otherwise as HF_HUB_OFFLINE says.
         seed: Seed of random weights.
         allow_logits: Allow "logits" and the classifier as layers.
         force_transform: Accept a preprocessing that differs from the published weights' own.

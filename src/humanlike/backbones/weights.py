@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import nn
 
 from humanlike.files import sha256_file
@@ -168,11 +170,9 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     """
     try:
         if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
-
             return load_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError) as error:
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError) as error:
         first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(
             f"{path} cannot be read as plain tensors ({first_line[:200]}); save `model.state_dict()` with torch.save "

@@ -40,7 +40,9 @@ def imported(path: Path) -> set[str]:
             modules = [a.name for a in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} has a relative import; write `from humanlike...`"
-            modules = [f"{node.module}.{a.name}" if node.module == "humanlike" else node.module or "" for a in node.names]
+            modules = [
+                f"{node.module}.{a.name}" if node.module == "humanlike" else node.module or "" for a in node.names
+            ]
         names |= {m.split(".")[1] for m in modules if m.startswith("humanlike.")}
     return names - {"__version__"}
 

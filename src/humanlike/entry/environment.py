@@ -44,10 +44,25 @@ def build_trainer(config: DictConfig, **extra: Any) -> pl.Trainer:
     return build(config.trainer, **{**quiet, **extra})
 
 
-def loggers(config: DictConfig, folder: Path, name: str) -> list[Any]:
-    """The Lightning loggers of `config.logger`, writing below `folder`."""
+def run_name() -> str:
+    """A name that says what the job is, for dashboards: the chosen benchmark or task, data set and backbone."""
+    from hydra.core.hydra_config import HydraConfig
+
+    if not HydraConfig.initialized():
+        return "humanlike"
+    choices = HydraConfig.get().runtime.choices
+    return "-".join(str(choices[g]) for g in ("benchmark", "task", "dataset", "backbone") if choices.get(g))
+
+
+def loggers(config: DictConfig, folder: Path) -> list[Any]:
+    """The Lightning loggers of `config.logger`, writing below `folder`; none in any process but the first."""
+    from pytorch_lightning.utilities.rank_zero import rank_zero_only
+
     from humanlike.entry.targets import build
 
+    if rank_zero_only.rank != 0:
+        return []
+    name = run_name()
     made = []
     for key, entry in (config.get("logger") or {}).items():
         extra = {"save_dir": str(folder / "loggers" / key)}

@@ -70,10 +70,10 @@ def _score_and_write(config: DictConfig, folder: Path, plain: Mapping[str, Any])
     log.write("started", config_hash=config_hash(plain))
     tracked: list[Any] = []
     try:
+        tracked = loggers(config, folder)
         score, data = score_from_config(config, log)
         if score is None:
             return None
-        tracked = loggers(config, folder, run_name(score))
         write_score(score, data, folder, plain, tracked, with_report=bool(config.report))
         log.write("finished", digest=score.digest, seconds=round(score.seconds, 3))
     except BaseException as error:
@@ -150,8 +150,3 @@ def score_from_config(
     if score is not None:
         score = replace(score, hashes={**score.hashes, "config": config_hash(masked_config(config))})
     return score, data
-
-
-def run_name(score: Score) -> str:
-    """A name that says what the run is, for dashboards."""
-    return f"{score.benchmark}-{score.dataset}-{score.backbone}-{score.layer}"

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from hydra.experimental.callback import Callback
+
 OUTCOME = "outcome.json"
 WORDS = {0: "done", 1: "failed", 3: "done, with losses"}
 
@@ -18,7 +20,7 @@ def record_outcome(folder: Path, status: int, overrides: str) -> None:
     write_json(folder / OUTCOME, {"status": status, "overrides": overrides, "finished": time.time()})
 
 
-class SweepSummary:
+class SweepSummary(Callback):
     """Hydra callback: after a sweep, print one line a job and set the exit status (3 when any job failed)."""
 
     status: int | None = None

@@ -40,7 +40,7 @@ def train_job(config: DictConfig, folder: Path) -> None:
         resume=bool(config.resume),
         seed=int(config.seed),
         trainer_kwargs=trainer,
-        loggers=loggers(config, folder, f"train-{data.name}-{backbone.name}"),
+        loggers=loggers(config, folder),
     )
     log.write("finished", **result)
     Console().print({k: v for k, v in result.items() if isinstance(v, int | float | str)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections.abc import Callable
 
@@ -138,7 +139,7 @@ def test_layer_shapes_are_those_of_the_features(make, x_B3HW):
     assert [s.name for s in shapes] == list(backbone.layers)
     assert all(torch.Size(s.shape).numel() == found[s.name].shape[1] for s in shapes)
     assert shapes[-1].depth == 1
-    assert all(a.depth < b.depth for a, b in zip(shapes, shapes[1:], strict=False))
+    assert all(a.depth < b.depth for a, b in itertools.pairwise(shapes))
 
 
 def test_it_survives_pickling_where_its_parts_do(x_B3HW):

@@ -55,6 +55,7 @@ def test_a_failed_download_is_the_same_sentence_with_its_reason(hub_cache, monke
     def refuse(*args, **kwargs):
         raise ConnectionError("network is unreachable\nand more")
 
+    monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.hf_hub_download", refuse)
     with pytest.raises(FileNotFoundError, match=r"download failed: network is unreachable\)"):

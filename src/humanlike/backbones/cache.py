@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -134,7 +133,10 @@ class FeatureCache:
         return [s for s in range(self.num_shards) if any(self.read(layer, s) is None for layer in names)]
 
     def lock(self, shard: int) -> BaseFileLock:
-        """A lock that the process computing a shard holds; the system frees it when the process dies."""
+        """A lock that the process computing a shard holds; the system frees it when the process dies.
+
+        The empty lock files stay: deleting one under a process that is about to lock it would break that process.
+        """
         folder = self.folder / "locks"
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -151,13 +153,6 @@ class FeatureCache:
         path = self.folder / "facts.json"
         if not path.exists():
             write_json(path, self.facts)
-
-    def release_locks(self) -> None:
-        """Delete the lock files of a finished extraction.
-
-        A process that still waits on one would at worst compute a shard again, to the same bytes.
-        """
-        shutil.rmtree(self.folder / "locks", ignore_errors=True)
 
     def write(self, layer: str, shard: int, content: Shard) -> None:
         """Write a shard atomically.

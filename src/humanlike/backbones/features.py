@@ -185,7 +185,6 @@ def _compute(
         extractor.close()
         if device is not None and isinstance(backbone, torch.nn.Module):
             backbone.to(device)
-    cache.release_locks()
 
 
 def _features(cache: FeatureCache, layer: str, data: Sketches, on_bad_image: str, info: dict[str, Any]) -> Features:

@@ -67,6 +67,7 @@ class TinyTransform:
     size = (8, 8)
 
     def __call__(self, image):
+        image = image.resize(self.size)
         return torch.from_numpy(np.array(image, dtype=np.float32) / 255).permute(2, 0, 1)
 
 
@@ -99,9 +100,7 @@ def tiny_backbone():
     return TinyBackbone()
 
 
-@pytest.fixture(scope="session")
-def noise_sketches():
-    n = 90
+def make_noise_sketches(n=90):
     concept_N = [("ant", "bee", "cat")[i // 2 % 3] for i in range(n)]
     table = pd.DataFrame(
         {
@@ -114,3 +113,8 @@ def noise_sketches():
     labels = ("ant", "asp", "bee", "cat")
     target_N = np.array([labels.index(c) for c in concept_N])
     return Sketches("noise", table, labels, NoiseImages(target_N))
+
+
+@pytest.fixture(scope="session")
+def noise_sketches():
+    return make_noise_sketches()

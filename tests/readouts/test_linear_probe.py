@@ -72,7 +72,7 @@ def test_full_batch_training_reaches_the_logistic_optimum(noise_sketches, folds,
     module = SketchDataModule(noise_sketches, None, folds, batch_size=90, features=features)
     train = module.train_items.rows
     probe = LinearProbe(5, 4, module.present_labels, C=0.5, optimizer=partial(torch.optim.SGD, lr=1.0, momentum=0.5))
-    make_trainer(tmp_path, max_epochs=200, log_every_n_steps=1).fit(probe, datamodule=module)
+    make_trainer(tmp_path, max_epochs=200, log_every_n_steps=1, limit_val_batches=0).fit(probe, datamodule=module)
     readout = LogisticReadout(C=0.5).fit(f_ND[train], target_N[train], 4)
     p_NL = probe.predict_proba(torch.from_numpy(f_ND)).detach().numpy()
     np.testing.assert_allclose(p_NL, readout.predict_proba(f_ND), atol=1e-3)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from humanlike.entry.train_readout import train_readout
+from humanlike.readouts import stratified_group_folds
+from humanlike.readouts.linear_probe import LinearProbe
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*does not have many workers.*",
     "ignore:.*srun.*command is available.*",
     "ignore:.*LeafSpec.*is deprecated.*:FutureWarning",
 )
@@ -46,6 +52,56 @@ def test_files_and_resumption(tiny_backbone, noise_sketches, tmp_path):
     assert not anew["resumed"]
 
 
+def test_backbone_is_unchanged(tiny_backbone, noise_sketches, tmp_path):
+    before = tiny_backbone.train().weights_hash
+    train(tiny_backbone, noise_sketches, tmp_path, max_epochs=1)
+    assert tiny_backbone.weights_hash == before
+
+
 def test_val_fold_must_exist(tiny_backbone, noise_sketches, tmp_path):
     with pytest.raises(ValueError, match=r"val_fold must be one of the folds .*, got 5"):
         train(tiny_backbone, noise_sketches, tmp_path, val_fold=5)
+
+
+def test_precomputed_features_give_the_same_readout(tiny_backbone, noise_sketches, tmp_path):
+    streamed = train(tiny_backbone, noise_sketches, tmp_path / "streamed")
+    computed = train(
+        tiny_backbone, noise_sketches, tmp_path / "computed", precompute=True, cache_dir=tmp_path / "cache"
+    )
+    assert computed["val_loss"] == pytest.approx(streamed["val_loss"], rel=1e-4)
+    assert computed["val_accuracy"] == streamed["val_accuracy"]
+
+
+SCRIPT = """
+import importlib.util, sys, warnings
+spec = importlib.util.spec_from_file_location("fixtures", sys.argv[1])
+fixtures = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(fixtures)
+from humanlike.entry.train_readout import train_readout
+train_readout(
+    fixtures.TinyBackbone(), fixtures.make_noise_sketches(), sys.argv[2], max_epochs=2, batch_size=7, precompute=False,
+    trainer_kwargs={"accelerator": "cpu", "devices": 2, "strategy": "ddp_fork", "enable_progress_bar": False},
+)
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_validate_every_item_once(tiny_backbone, noise_sketches, tmp_path):
+    conftest = Path(__file__).with_name("conftest.py")
+    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(conftest), str(tmp_path)]
+    done = subprocess.run(
+        command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    result = json.loads((tmp_path / "metrics.json").read_text())
+    probe = LinearProbe.load_from_checkpoint(result["checkpoint_best"], weights_only=True, backbone=tiny_backbone)
+    assert int(probe.standardize.count) == result["num_train"]
+    fold_N = stratified_group_folds(noise_sketches.table["concept"], noise_sketches.table["image_id"].to_numpy(), 5)
+    rows = np.flatnonzero(fold_N == 0)
+    assert len(rows) == result["num_val"]
+    x = torch.stack([tiny_backbone.transform(noise_sketches.images.load(int(i))) for i in rows])
+    with torch.no_grad():
+        p_BL = probe.predict_proba(x).double()
+    target_B = torch.tensor(noise_sketches.target_N[rows])
+    assert result["val_loss"] == pytest.approx(-float(p_BL[range(len(rows)), target_B].log().mean()), rel=1e-5)
+    assert result["val_accuracy"] == pytest.approx(float((p_BL.argmax(1) == target_B).double().mean()))

@@ -20,7 +20,7 @@ from humanlike.files import write_json
 from humanlike.interfaces import Backbone
 from humanlike.readouts.checkpoint_io import AtomicCheckpointIO
 from humanlike.readouts.folds import stratified_group_folds
-from humanlike.readouts.linear_probe import LinearProbe
+from humanlike.readouts.linear_probe import LinearProbe, freeze
 from humanlike.types import Features, Sketches
 
 
@@ -78,6 +78,7 @@ def train_readout(
     started = time.perf_counter()
     if not 0 <= val_fold < n_splits:
         raise ValueError(f"val_fold must be one of the folds 0 … {n_splits - 1}, got {val_fold}")
+    freeze(backbone)  # before anything runs through it, or BatchNorm statistics would move
     folder = Path(out_dir) / "checkpoints"
     layer = layer or backbone.default_layer
     features = extract_features(backbone, data, [layer], cache_dir=cache_dir)[layer] if precompute else None
@@ -114,10 +115,11 @@ def train_readout(
     ckpt_path = last if resume and last.is_file() else None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+        warnings.filterwarnings("ignore", message=".*does not have many workers")  # num_workers is the user's choice
         trainer.fit(probe, datamodule=datamodule, ckpt_path=ckpt_path, weights_only=True)
-    train_loss = trainer.callback_metrics.get("train_loss")
-    best = folder / "best.ckpt"
-    (validated,) = trainer.validate(probe, datamodule=datamodule, ckpt_path=best, weights_only=True, verbose=False)
+        train_loss = trainer.callback_metrics.get("train_loss")
+        best = folder / "best.ckpt"
+        (validated,) = trainer.validate(probe, datamodule=datamodule, ckpt_path=best, weights_only=True, verbose=False)
     result = {
         "val_loss": float(validated["val_loss"]),
         "val_accuracy": float(validated["val_accuracy"]),

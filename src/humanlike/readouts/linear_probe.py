@@ -95,7 +95,7 @@ class LinearProbe(pl.LightningModule):
             raise ValueError(f"present_labels must be two or more of 0 … {num_labels - 1}, got {present[:10]}")
         if not C > 0:
             raise ValueError(f"C, the inverse strength of the penalty, must be positive, got {C}")
-        self._backbone = (_frozen(backbone),)  # in a tuple, so that it is not registered as a submodule
+        self._backbone = (freeze(backbone),)  # in a tuple, so that it is not registered as a submodule
         self._layer = layer or (backbone.default_layer if backbone is not None else None)
         self._make_optimizer = optimizer or partial(torch.optim.AdamW, lr=1e-3, weight_decay=0.0)
         plain = {
@@ -231,7 +231,8 @@ class LinearProbe(pl.LightningModule):
             self.backbone.to(self.device)
 
 
-def _frozen(backbone: Backbone | None) -> Backbone | None:
+def freeze(backbone: Backbone | None) -> Backbone | None:
+    """The same backbone; if it is a module, in evaluation mode and without gradients from now on."""
     if isinstance(backbone, nn.Module):
         backbone.requires_grad_(False).eval()
     return backbone

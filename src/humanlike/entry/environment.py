@@ -23,8 +23,9 @@ def prepare(config: DictConfig) -> None:
         os.environ["HF_HUB_OFFLINE"] = "1"
         os.environ["WANDB_MODE"] = "offline"
     os.environ.setdefault("WANDB_SILENT", "true")
-    for name in ("pytorch_lightning", "lightning", "lightning_fabric"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+    # Lightning sets the level of its root logger when imported, so the loggers below it are set, which stay.
+    for name in ("utilities.rank_zero", "accelerators.cuda", "trainer.connectors.signal_connector"):
+        logging.getLogger(f"pytorch_lightning.{name}").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", message=".*isinstance\\(treespec, LeafSpec\\) is deprecated.*")
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     warnings.filterwarnings("ignore", message=".*srun. command is available.*")
@@ -56,11 +57,9 @@ def run_name() -> str:
 
 def loggers(config: DictConfig, folder: Path) -> list[Any]:
     """The Lightning loggers of `config.logger`, writing below `folder`; none in any process but the first."""
-    from pytorch_lightning.utilities.rank_zero import rank_zero_only
-
     from humanlike.entry.targets import build
 
-    if rank_zero_only.rank != 0:
+    if int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", os.environ.get("SLURM_PROCID", "0")))) != 0:
         return []
     name = run_name()
     made = []

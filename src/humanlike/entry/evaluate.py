@@ -40,9 +40,10 @@ def evaluate_job(config: DictConfig, folder: Path) -> None:
     prepare(config)
     console = Console()
     plain = masked_config(config)
+    score: Score | None
     if config.resume and is_finished(folder, config_hash(plain)):
-        console.print(f"already finished, skipped: {folder}", highlight=False)
-        score: Score | None = read_run(folder)
+        console.print(f"already finished, skipped: {folder}", highlight=False, soft_wrap=True)
+        score = read_run(folder)
     else:
         score = _score_and_write(config, folder, plain)
         if score is None:

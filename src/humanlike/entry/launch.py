@@ -85,7 +85,7 @@ class Job:
 
         folder = Path(HydraConfig.get().runtime.output_dir)
         multirun = HydraConfig.get().mode == RunMode.MULTIRUN
-        status = self._run(config, folder)
+        status = self.run(config, folder)
         if multirun:
             from humanlike.entry.sweeps import record_outcome
 
@@ -94,7 +94,8 @@ class Job:
             Job.outcomes = (*Job.outcomes, status)
         return status
 
-    def _run(self, config: DictConfig, folder: Path) -> int:
+    def run(self, config: DictConfig, folder: Path) -> int:
+        """Run the task in `folder`; an exception becomes a sentence on the standard error and an exit status."""
         try:
             self.task(config, folder)
         except LossesError as error:

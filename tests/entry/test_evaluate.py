@@ -1,0 +1,189 @@
+"""`python evaluate.py` from outside: the folder it leaves, resume, sweeps, errors and exit status."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from humanlike.entry.conf import compose
+from humanlike.entry.evaluate import evaluate_job
+from humanlike.entry.launch import Job
+from humanlike.entry.overrides import normalise
+
+PROMISED = {
+    "schema", "benchmark", "benchmark_version", "dataset", "backbone", "layer", "protocol", "scores", "counts", "flags",
+    "seeds", "hashes", "versions", "started", "seconds", "digest",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(command, small):
+    """One finished run of the whole pipeline on few doodles."""
+    folder = command.home / "run"
+    done = command("evaluate.py", *small, f"hydra.run.dir={folder}", "logger=[csv,wandb,tensorboard]")
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_the_run_folder_is_complete(finished):
+    folder, done = finished
+    record = json.loads((folder / "score.json").read_text())
+    assert record.keys() >= PROMISED
+    assert record["schema"] == "humanlike.score/1"
+    assert record["hashes"].keys() >= {"weights", "data", "transform", "features", "config"}
+    assert record["counts"]["items_total"] == 100
+    assert "simulated_participants" in record["flags"]
+    assert set(record["scores"]) >= {"accuracy", "entropy", "snp", "jsd", "alignment_accuracy", "delta_r2_snp"}
+    cells, items = pd.read_parquet(folder / "cells.parquet"), pd.read_parquet(folder / "items.parquet")
+    assert len(cells) == 20
+    assert len(items) == 100
+    assert record["scores"]["accuracy"]["value"] == pytest.approx(items["correct"].mean())
+    assert {p.name for p in (folder / "figures").iterdir()} >= {"by_condition.svg", "alignment.svg"}
+    assert "simulated" in done.stdout
+
+
+def test_the_report_stands_alone_and_says_simulated(finished):
+    page = (finished[0] / "report.html").read_text()
+    assert "simulat" in page
+    assert 'src="http' not in page
+    assert 'href="http' not in page.replace('href="https://', "").replace('href="http://www.w3.org', "")
+
+
+def test_every_logger_was_written(finished):
+    loggers = finished[0] / "loggers"
+    assert pd.read_csv(next((loggers / "csv").rglob("metrics.csv"))).filter(like="seva/accuracy").size
+    assert list((loggers / "wandb").rglob("*.wandb"))
+    assert list((loggers / "tensorboard").rglob("events.out.tfevents.*"))
+
+
+def test_no_process_noise_reaches_the_user(finished):
+    _, done = finished
+    assert "Warning" not in done.stderr
+    assert "TPU" not in done.stderr
+
+
+def test_a_finished_run_is_skipped_and_a_changed_one_is_not(finished, command, small):
+    folder, _ = finished
+    before = (folder / "score.json").stat().st_mtime_ns
+    again = command("evaluate.py", *small, f"hydra.run.dir={folder}")
+    assert "already finished, skipped" in again.stdout
+    assert (folder / "score.json").stat().st_mtime_ns == before
+    digest = json.loads((folder / "score.json").read_text())["digest"]
+    changed = command("evaluate.py", *small, f"hydra.run.dir={folder}", "protocol=paper_text", "logger=none")
+    assert changed.returncode == 0, changed.stderr
+    record = json.loads((folder / "score.json").read_text())
+    assert record["protocol"]["preset"] == "paper_text"
+    assert record["details"]["extraction"]["from_cache"] is True
+    assert record["digest"] != digest or record["protocol"]["cv"] == "stratified"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["dataset=quickdraw", "dataset.root=/nowhere/at/all"], "/nowhere/at/all"),
+        (["dataset=image_folder", "dataset.root=/nowhere/at/all"], "/nowhere/at/all"),
+        (["backbone=resnet50", "offline=true"], "prefetch"),
+        (["backbone=random_tiny", "layer=blocks.99"], "blocks"),
+        (["protocol=correct"], "did you mean 'corrected'"),
+        (["dataset.concepts=[lion]"], "two or more different doodles"),
+        (["dataset.concepts=[lion,snial]"], "did you mean snail"),
+    ],
+)
+def test_bad_settings_are_one_sentence(arguments, words, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    config = compose("evaluate", [*arguments, f"paths.cache={tmp_path}/cache", "logger=none"])
+    assert Job(evaluate_job).run(config, tmp_path / "run") == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert words in said
+    assert "Traceback" not in said
+    assert said.strip().count("\n") <= 1
+    assert not (tmp_path / "run" / "score.json").exists()
+    assert "failed" in (tmp_path / "run" / "log.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"), [(["sed=1"], "did you mean 'seed'"), (["hello"], "settings are written key=value")]
+)
+def test_wrong_use_has_its_own_status(command, arguments, words):
+    done = command("evaluate.py", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_debug_shows_the_traceback(tmp_path, capsys):
+    config = compose("evaluate", normalise(["dataset.concepts=[lion]", "debug=true", "logger=none"]))
+    assert Job(evaluate_job).run(config, tmp_path) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_sweep_has_one_folder_a_job_goes_on_after_failures_and_resumes(command, small, tmp_path):
+    arguments = ["-m", *small, "logger=none", "report=false", f"paths.output_dir={tmp_path}"]
+    first = command("evaluate.py", *arguments, "layer=null,nowhere", "seed=0,1")
+    assert first.returncode == 3, first.stderr
+    scores = sorted(tmp_path.rglob("score.json"))
+    assert len(scores) == 2
+    assert len({p.parent for p in tmp_path.rglob("outcome.json")}) == 4
+    assert first.stderr.count("failed") >= 2
+    times = [p.stat().st_mtime_ns for p in scores]
+    second = command("evaluate.py", *arguments, "layer=null", "seed=0,1")
+    assert second.returncode == 0, second.stderr
+    third = command("evaluate.py", *arguments, "layer=null,nowhere", "seed=0,1")
+    assert third.stdout.count("already finished, skipped") == 2
+    assert [p.stat().st_mtime_ns for p in scores] == times
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_digest_of_one(command, small, tmp_path, finished):
+    digests = []
+    for devices, name in ((1, "one"), (2, "two")):
+        folder = tmp_path / name
+        settings = ["logger=none", "report=false", f"hydra.run.dir={folder}", f"paths.cache={tmp_path / name}-cache"]
+        if devices == 2:
+            settings += ["trainer=ddp", "trainer.devices=2"]
+        done = command("evaluate.py", *small, *settings)
+        assert done.returncode == 0, done.stderr
+        record = json.loads((folder / "score.json").read_text())
+        assert record["details"]["extraction"]["processes"] == devices
+        digests.append(record["digest"])
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_where_it_stopped(command, small, tmp_path):
+    import subprocess
+    import sys
+    import time
+
+    cache, folder = tmp_path / "cache", tmp_path / "run"
+    settings = [*small, "dataset.instances=16", "dataset.concepts=20", "logger=none", f"paths.cache={cache}"]
+    script = [sys.executable, "evaluate.py"]
+    process = subprocess.Popen(
+        [*script, *settings, f"hydra.run.dir={folder}"],
+        cwd=command.repository,
+        env=command.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    limit = time.monotonic() + 120
+    while not list(cache.rglob("*.safetensors")) and time.monotonic() < limit:
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert not (folder / "score.json").exists()
+    kept = len(list(cache.rglob("*.safetensors")))
+    assert kept >= 1
+    done = command("evaluate.py", *settings, f"hydra.run.dir={folder}")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((folder / "score.json").read_text())
+    extraction = record["details"]["extraction"]
+    assert extraction["shards_computed"] == extraction["shards"] - kept
+    undisturbed = command(
+        "evaluate.py", *settings, f"hydra.run.dir={tmp_path / 'calm'}", f"paths.cache={tmp_path / 'other'}"
+    )
+    assert undisturbed.returncode == 0
+    assert json.loads((tmp_path / "calm" / "score.json").read_text())["digest"] == record["digest"]

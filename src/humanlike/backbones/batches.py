@@ -62,7 +62,7 @@ class MicroBatches(Dataset[MicroBatch]):
 
     def __getitem__(self, index: int) -> MicroBatch:
         """Micro-batch `index`; rows of unreadable images and of the padding are zero."""
-        x_B3HW = torch.zeros(self.size, *self.input_3HW).to(memory_format=self.memory_format)
+        x_B3HW = torch.empty((self.size, *self.input_3HW), memory_format=self.memory_format).zero_()
         failed: dict[int, tuple[str, str]] = {}
         for row, item in enumerate(self.items(index)):
             try:

@@ -63,7 +63,17 @@ def condition_cells(score: Score) -> tuple[list[str], list[list[str]]]:
 
 def counts_line(score: Score) -> str:
     """The counts of a run in one line, zero losses included."""
-    return " · ".join(f"{name.replace('_', ' ')} {count_text(n)}" for name, n in score.result.counts.items())
+    return counts_text(score.result.counts)
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Counts in one line.
+
+    Example:
+        >>> counts_text({"items_total": 1200, "items_failed": 0})
+        'items total 1\u202f200 · items failed 0'
+    """
+    return " · ".join(f"{name.replace('_', ' ')} {count_text(n)}" for name, n in counts.items())
 
 
 def protocol_line(protocol: Mapping[str, Any]) -> str:
@@ -80,10 +90,16 @@ def protocol_line(protocol: Mapping[str, Any]) -> str:
 
 
 def headline_table(score: Score) -> Table:
-    """The scores of a run: value, interval, people beside it, ceiling."""
+    """The scores of a run for a narrow console: short names, and only rows and columns that say something."""
     heads, rows = headline_cells(score)
+    for row, entry in zip(rows, score_rows(score), strict=True):
+        row[0] = short_title(entry.name)
+    rows = [row for row in rows if any(text != MISSING for text in row[1:5])]
+    shown = [i for i, head in enumerate(heads) if head in {"score", "value"} or any(row[i] != MISSING for row in rows)]
+    heads, rows = [heads[i] for i in shown], [[row[i] for i in shown] for row in rows]
     name = f"{score.benchmark} v{score.benchmark_version} · {score.dataset} · {score.backbone} ({score.layer})"
-    return _rich_table(name, heads, rows, f"{protocol_line(score.result.protocol)} · {counts_line(score)}")
+    counts = {k: n for k, n in score.result.counts.items() if n or k == "items_failed"}
+    return _rich_table(name, heads, rows, f"{protocol_line(score.result.protocol)} · {counts_text(counts)}")
 
 
 def condition_table(score: Score) -> Table:

@@ -36,7 +36,14 @@ TITLES: Mapping[str, str] = {
     "sea": "Sketch abstraction efficiency",
 }
 
-SHORT_TITLES: Mapping[str, str] = {"entropy": "Entropy", "snp": "SNP", "jsd": "JS distance"}
+SHORT_TITLES: Mapping[str, str] = {
+    "entropy": "Entropy",
+    "snp": "SNP",
+    "jsd": "JS distance",
+    "delta_r2_accuracy": "ΔR², accuracy",
+    "delta_r2_entropy": "ΔR², entropy",
+    "delta_r2_snp": "ΔR², SNP",
+}
 
 MEANINGS: Mapping[str, str] = {
     "accuracy": "share of sketches given the label of their concept",
@@ -74,6 +81,9 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "people_answers_not_ranked": "{count} answer(s) of people have no neighbour rank and are left out of that score.",
     "items_without_judgments": "{count} item(s) were judged by nobody; comparisons with people leave them out.",
     "one_participant": "One person gave all the answers: how far people agree with each other is unknown.",
+    "cells_dropped_accuracy": "{count} cell(s) lack an accuracy on one side and are left out of its alignment.",
+    "cells_dropped_entropy": "{count} cell(s) lack an entropy on one side and are left out of its alignment.",
+    "cells_dropped_snp": "{count} cell(s) hold no wrong answer of the model or of people: no neighbour preference there.",
     "derived_conditions": "The conditions are stages of the same drawings, so folds keep each drawing together.",
     "cv_grouped": "Folds keep items of one source together although the protocol asked for plain folds: {count}.",
     "images_shared_across_folds": "Items of one source stand on both sides of a fold, which flatters the model.",

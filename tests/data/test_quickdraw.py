@@ -50,6 +50,7 @@ def test_time_cuts_of_a_small_folder(small):
     assert table.loc["2@4s", "num_points"] == 2  # ended before the cut: shown in full
     assert data.dropped == {"drawing without ink": 1, "cut before the first ink": 1}
     assert data.condition_unit == "s"
+    assert "derived_conditions" in data.flags
     assert data.images.describe(0) == f"{small / 'cat.ndjson'}:1 (key_id 1)"
     first = data.images.drawing(int(np.flatnonzero(data.table["sketch_id"] == "1@1s")[0]))
     full = drawing_from_quickdraw(CAT)
@@ -65,6 +66,7 @@ def test_stroke_cuts_and_full_drawings(small):
     assert full.table["sketch_id"].tolist() == ["1", "2", "3", "4"]
     assert full.table["condition"].eq(0).all()
     assert full.condition_unit == ""
+    assert "derived_conditions" not in full.flags
 
 
 def test_simplified_files_and_selection(tmp_path):

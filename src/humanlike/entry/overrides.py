@@ -31,14 +31,14 @@ def check_overrides(config_name: str, overrides: Sequence[str]) -> None:
         OverrideError: A sentence with the nearest valid names.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import OverrideParseException
+    from hydra.errors import HydraException
 
     parser = OverridesParser.create()
     plain: list[list[str]] = []
     for text in overrides:
         try:
             parsed = parser.parse_override(text)
-        except OverrideParseException as error:
+        except HydraException as error:
             raise OverrideError(f"cannot read the override {text!r}: {str(error).splitlines()[0]}") from error
         if parsed.key_or_group.startswith("hydra"):
             continue

@@ -1,0 +1,61 @@
+"""The `humanlike` command: help in a moment, unknown commands answered, layers and prefetch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from humanlike.entry import cli
+
+
+def run(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["humanlike", *arguments])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    return left.value.code
+
+
+def test_help_version_and_unknown_commands(monkeypatch, capsys):
+    assert run(monkeypatch) == 0
+    assert "humanlike evaluate" in capsys.readouterr().out
+    assert run(monkeypatch, "--version") == 0
+    assert run(monkeypatch, "evalute") == 2
+    assert "did you mean 'evaluate'" in capsys.readouterr().err
+
+
+def test_layers_are_listed(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["humanlike", "layers", "random_tiny"])
+    cli.main()
+    said = capsys.readouterr().out
+    assert "pre_logits" in said
+    assert "blocks.0" in said
+
+
+def test_layers_of_nothing(monkeypatch, capsys):
+    assert run(monkeypatch, "layers", "resnet5") == 2
+    assert "did you mean 'resnet50'" in capsys.readouterr().err
+
+
+def test_prefetch_names_what_is_ready(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["humanlike", "prefetch", "backbone=random_tiny", "dataset.concepts=3"])
+    cli.main()
+    assert capsys.readouterr().out.startswith("ready: random_tiny (weights ")
+
+
+def test_prefetch_without_network_says_what_is_missing(monkeypatch, capsys):
+    assert run(monkeypatch, "prefetch", "backbone=resnet50", "dataset.concepts=3") == 1
+    assert "resnet50" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("heavy", ["torch", "pytorch_lightning", "timm", "pandas", "matplotlib", "sklearn", "wandb"])
+def test_help_imports_nothing_heavy(heavy, repository):
+    """What makes `--help` answer within a second; the time itself is measured in perf/."""
+    code = (
+        "import sys; sys.argv = ['evaluate.py', '--help']\n"
+        "import humanlike, humanlike.entry.evaluate, humanlike.entry.train, humanlike.entry.cli\n"
+        "try:\n    humanlike.entry.evaluate.main()\nexcept SystemExit:\n    pass\n"
+        f"assert {heavy!r} not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=repository)

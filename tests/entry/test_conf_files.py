@@ -1,0 +1,50 @@
+"""Every file in conf/ composes, names what exists and is allowed, and gives only keywords that are taken."""
+
+from __future__ import annotations
+
+import pytest
+from omegaconf import OmegaConf
+
+from humanlike.entry.conf import compose, conf_dir
+from humanlike.entry.overrides import group_options, groups
+from humanlike.entry.targets import _targets, check_keywords, check_target
+
+# Group → the command whose configuration holds it, where that is not evaluate.
+TRAIN_ONLY = {"task"}
+FILES = [(group, name) for group in groups() for name in group_options(conf_dir() / group)]
+
+
+def composed(group, name):
+    return compose("train" if group in TRAIN_ONLY else "evaluate", [f"{group}={name}"])
+
+
+@pytest.mark.parametrize(("group", "name"), FILES, ids=lambda v: str(v))
+def test_the_file_names_what_exists(group, name):
+    config = composed(group, name)
+    plain = OmegaConf.to_container(config, resolve=False)
+    found = list(_targets(plain, ""))
+    assert found
+    for path, node in found:
+        check_target(node["_target_"], path)
+        check_keywords(node, path)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "train"])
+def test_the_defaults_resolve_completely(command):
+    OmegaConf.to_container(compose(command), resolve=True, throw_on_missing=True)
+
+
+def test_every_group_of_the_promise_is_there():
+    promised = {
+        "backbone",
+        "dataset",
+        "benchmark",
+        "metric",
+        "readout",
+        "trainer",
+        "logger",
+        "paths",
+        "experiment",
+        "debug",
+    }
+    assert promised <= set(groups())

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 FAILED, WRONG_USE, LOSSES = 1, 2, 3
-# A worker process of a launcher imports this module before it resolves the folder of its job.
-register_resolvers()
 
 
 class LossesError(RuntimeError):
@@ -35,11 +33,14 @@ def launch(config_name: str, task: Callable[[DictConfig, Path], Any]) -> None:
         task: Does the work; its folder is Hydra's run folder. It must be importable, because launchers send it to
             other processes.
     """
-    import hydra
+    if any(a in {"--help", "-h"} for a in sys.argv[1:]):
+        from humanlike.entry.help import help_text
 
+        print(help_text(config_name))
+        sys.exit(0)
     sys.argv[1:] = normalise(sys.argv[1:])
     overrides = [a for a in sys.argv[1:] if not a.startswith("-") and "=" in a]
-    asks_hydra = any(a in {"--help", "-h", "--hydra-help", "--info", "-i", "--version"} for a in sys.argv[1:])
+    asks_hydra = any(a in {"--hydra-help", "--info", "-i", "--version"} for a in sys.argv[1:])
     stray = [a for a in sys.argv[1:] if not a.startswith("-") and "=" not in a and not a.startswith("~")]
     if stray and not asks_hydra and not _takes_value(stray[0]):
         _leave(f"{stray[0]!r} is not understood: settings are written key=value (see --help)", WRONG_USE)
@@ -48,6 +49,9 @@ def launch(config_name: str, task: Callable[[DictConfig, Path], Any]) -> None:
             check_overrides(config_name, overrides)
         except OverrideError as error:
             _leave(str(error), WRONG_USE)
+    import hydra
+
+    register_resolvers()
     job = Job(task)
     hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=config_name)(job)()
     sys.exit(_exit_status())
@@ -77,6 +81,11 @@ class Job:
 
     def __init__(self, task: Callable[[DictConfig, Path], Any]) -> None:
         self.task = task
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrive in a launcher's worker process, which resolves the folder of the job next."""
+        register_resolvers()
+        self.__dict__.update(state)
 
     def __call__(self, config: DictConfig) -> int:
         """Run the task in the folder that Hydra chose; returns the exit status of the job."""

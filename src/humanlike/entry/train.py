@@ -37,6 +37,7 @@ def train_job(config: DictConfig, folder: Path) -> None:
         backbone=backbone,
         data=data,
         out_dir=folder,
+        cache_dir=Path(config.paths.cache) / "features",
         resume=bool(config.resume),
         seed=int(config.seed),
         trainer_kwargs=trainer,

@@ -102,14 +102,11 @@ def train_readout(
         optimizer=optimizer,
         backbone_hash=backbone.weights_hash,
     )
-    checkpoints = ModelCheckpoint(
-        dirpath=folder,
-        filename="best",
-        monitor="val_loss",
-        save_top_k=1,
-        save_last=True,
-        enable_version_counter=False,
-    )
+    # Two: `save_last` of one follows only the epochs that improve `val_loss`, and a resume would lose the rest.
+    checkpoints = [
+        ModelCheckpoint(dirpath=folder, filename="best", monitor="val_loss", enable_version_counter=False),
+        ModelCheckpoint(dirpath=folder, filename="last", enable_version_counter=False),
+    ]
     trainer = pl.Trainer(**{**(trainer_kwargs or {}), **_decided_here(out_dir, max_epochs, checkpoints, loggers)})
     last = folder / "last.ckpt"
     ckpt_path = last if resume and last.is_file() else None
@@ -152,13 +149,13 @@ def train_readout(
 
 
 def _decided_here(
-    out_dir: str | Path, max_epochs: int, checkpoints: ModelCheckpoint, loggers: Sequence[Logger]
+    out_dir: str | Path, max_epochs: int, checkpoints: Sequence[ModelCheckpoint], loggers: Sequence[Logger]
 ) -> dict[str, Any]:
     """Keywords of the Trainer that are not for the user to choose."""
     return {
         "default_root_dir": str(out_dir),
         "max_epochs": max_epochs,
-        "callbacks": [checkpoints],
+        "callbacks": list(checkpoints),
         "plugins": [AtomicCheckpointIO()],
         "logger": list(loggers) or False,
         "use_distributed_sampler": False,  # the data module's own samplers visit every item once

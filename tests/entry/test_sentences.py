@@ -18,6 +18,13 @@ def test_an_interpolation_failure_names_the_full_key():
     assert "'a.b'" in sentence(caught.value)
 
 
+def test_a_setting_without_default_is_asked_for():
+    config = OmegaConf.create({"a": {"b": "???"}})
+    with pytest.raises(OmegaConfBaseException) as caught:
+        _ = config.a.b
+    assert sentence(caught.value).endswith("a.b=VALUE")
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [

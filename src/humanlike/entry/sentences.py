@@ -22,10 +22,12 @@ def sentence(error: BaseException) -> str:
     Errors that the project raises on purpose already are sentences. Interpolation failures name the full key; anything
     unexpected is given with its type and the advice to look at the traceback.
     """
-    from omegaconf.errors import OmegaConfBaseException
+    from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
     if isinstance(error, OmegaConfBaseException):
         key = getattr(error, "full_key", None)
+        if isinstance(error, MissingMandatoryValue):
+            return f"{key} has no default: give it on the command line, {key}=VALUE"
         first = str(error).splitlines()[0]
         return f"the configuration at {key!r} cannot be resolved: {first}" if key else first
     if isinstance(error, OSError) and error.errno == errno.ENOSPC and "disk is full" not in str(error):

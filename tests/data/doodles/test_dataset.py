@@ -33,7 +33,7 @@ def test_less_time_means_less_drawn(demo: Sketches) -> None:
     assert (np.diff(strokes) > 2).all()
     joined = demo.elements.merge(demo.table[["sketch_id", "condition"]])
     share = joined.groupby("condition")["drawn"].mean().to_numpy()
-    assert share == pytest.approx([0.30, 0.51, 0.71, 0.92], abs=0.03)
+    assert share == pytest.approx([0.25, 0.45, 0.67, 0.88], abs=0.03)
     assert joined.groupby("sketch_id")["drawn"].any().all()
 
 
@@ -43,7 +43,8 @@ def test_tables_agree_with_the_drawings(small: Sketches) -> None:
     for i, row in small.table.iterrows():
         drawing = small.images.drawing(i)
         assert drawing.num_strokes == row["num_strokes"]
-        assert {stroke.element for stroke in drawing.strokes} == truth[row["sketch_id"]]
+        # Strokes without a name are additions: ground, hatching, false starts.
+        assert {s.element for s in drawing.strokes if s.element} == truth[row["sketch_id"]]
         x0, y0, x1, y1 = drawing.box()
         assert min(x0, y0) > -0.02
         assert max(x1, y1) < 1.02
@@ -83,21 +84,27 @@ def test_everything_has_an_address() -> None:
 
 
 def test_the_hash_knows_what_fixes_the_pixels() -> None:
-    variants = ({}, {"seed": 1}, {"size": 128}, {"stroke_width": 0.02})
+    variants = ({}, {"seed": 1}, {"size": 128}, {"stroke_width": 0.02}, {"variation": 0.5})
     hashes = {doodles(["lion", "taxi"], 1, judgments=0, **v).images.content_hash(0) for v in variants}
-    assert len(hashes) == 4
+    assert len(hashes) == 5
     assert "lion, instance 0, 4 s, seed 0" in doodles(["lion", "taxi"], 1, judgments=0).images.describe(0)
 
 
-def test_doodles_can_be_told_apart_from_pixels() -> None:
-    data = doodles(concepts=12, instances=12, conditions=[32], judgments=0, size=28, stroke_width=0.05)
+def pixel_accuracy(variation: float) -> float:
+    """Share of 12 concepts that a linear model on small raw pixels names right, with four further instances each."""
+    data = doodles(12, 12, conditions=[32], judgments=0, size=28, stroke_width=0.05, variation=variation)
     pixels = np.stack([np.asarray(data.images.load(i).convert("L"), float).ravel() for i in range(len(data))])
-    number = data.table["image_id"].str[-2:].astype(int).to_numpy()
-    train = number < 8
+    train = data.table["image_id"].str[-2:].astype(int).to_numpy() < 8
     scaler = StandardScaler().fit(pixels[train])
     model = LogisticRegression(C=0.01, max_iter=200).fit(scaler.transform(pixels[train]), data.target_N[train])
-    # Raw pixels know nothing of shift, turn and mirroring; chance is 1/12.
-    assert model.score(scaler.transform(pixels[~train]), data.target_N[~train]) > 0.3
+    return model.score(scaler.transform(pixels[~train]), data.target_N[~train])
+
+
+def test_doodles_can_be_told_apart_and_the_harder_the_more_people_differ() -> None:
+    tidy, usual = pixel_accuracy(0.0), pixel_accuracy(1.0)
+    # Raw pixels know nothing of shift and mirroring; chance is 1/12.
+    assert tidy > 0.3
+    assert 1 / 12 < usual < tidy - 0.1
 
 
 def test_selection_keeps_tables_together(small: Sketches) -> None:
@@ -126,6 +133,7 @@ def test_no_people_on_request() -> None:
         ({"concepts": 49}, "between 2 and 48"),
         ({"instances": 0}, "instances must be 1 or more"),
         ({"judgments": -1}, "judgments must be 0 or more"),
+        ({"variation": -0.1}, "variation must lie between 0 and 2"),
         ({"conditions": []}, "one or more different"),
         ({"conditions": [4, 4.0]}, "one or more different"),
         ({"conditions": [0]}, "positive number of seconds"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from humanlike.data.doodles import CONCEPTS
-from humanlike.data.doodles.hand import shaken, simplified
+from humanlike.data.doodles.hand import on_the_sheet, shaken, simplified, styled, trimmed
 from humanlike.data.doodles.program import choose_elements, choose_strokes, expected_share, instance, progress
 from humanlike.data.doodles.shapes import arc, curve, rect
 from humanlike.rng import generator
@@ -72,24 +72,31 @@ def test_the_hand_keeps_chains_and_shakes_three_times_more_in_a_hurry() -> None:
     assert 1.8 < moved[4.0] / moved[32.0] < 3.1
 
 
+def chosen_mask(num_elements: int, seconds: float, rng: np.random.Generator) -> np.ndarray:
+    mask = np.zeros(num_elements, dtype=bool)
+    mask[choose_elements(num_elements, seconds, rng)] = True
+    return mask
+
+
 def test_less_time_means_fewer_elements_in_order_of_diagnosticity() -> None:
-    chosen = {t: np.array([choose_elements(7, t, generator(0, "e", i)) for i in range(400)]) for t in TIMES}
+    chosen = {t: np.array([chosen_mask(7, t, generator(0, "e", i)) for i in range(400)]) for t in TIMES}
     share = [chosen[t].mean() for t in TIMES]
     assert share == pytest.approx([expected_share(t) for t in TIMES], abs=0.04)
     frequency = chosen[8.0].mean(axis=0)
     assert (np.diff(frequency) < 0).all()
     assert all(chosen[t].any(axis=1).all() for t in TIMES)
-    assert choose_elements(5, 1.0, generator(0, "e")).sum() >= 1
+    assert len(choose_elements(5, 1.0, generator(0, "e"))) >= 1
 
 
-def test_strokes_belong_to_drawn_elements() -> None:
+def test_strokes_belong_to_drawn_elements_in_their_order() -> None:
     for concept in CONCEPTS:
         doodle = instance(concept, 1, 0)
-        drawn = choose_elements(len(doodle.elements), 8.0, generator(0, concept.name))
-        kept = choose_strokes(doodle, drawn, 8.0)
-        assert set(doodle.element_S[kept]) == set(np.flatnonzero(drawn))
-        everything = choose_strokes(doodle, np.ones_like(drawn), 32.0)
-        assert everything.all()
+        order = choose_elements(len(doodle.elements), 8.0, generator(0, concept.name), doodle.drawer)
+        kept = choose_strokes(doodle, order, 8.0)
+        assert list(dict.fromkeys(doodle.element_S[kept])) == list(order)
+        tidy = instance(concept, 1, 0, variation=0.0)
+        everything = choose_strokes(tidy, np.arange(len(tidy.elements)), 32.0)
+        assert len(everything) == len(tidy.element_S)
 
 
 def test_instances_fit_the_canvas() -> None:
@@ -98,3 +105,38 @@ def test_instances_fit_the_canvas() -> None:
             points = instance(concept, number, 3).points_K42
             assert points.min() >= 0.04 - 1e-9
             assert points.max() <= 0.96 + 1e-9
+
+
+def test_trimming_keeps_the_middle_of_a_stroke() -> None:
+    whole = curve((0.1, 0.2), (0.5, 0.1), (0.8, 0.6), (0.7, 0.9))
+    cut = trimmed(whole, np.zeros(3, dtype=np.int64), 0.05, generator(0, "trim"))
+    np.testing.assert_array_equal(cut[1], whole[1])
+    np.testing.assert_allclose(cut[0, 3], whole[0, 3], atol=1e-12)
+    np.testing.assert_allclose(cut[-1, 0], whole[-1, 0], atol=1e-12)
+    assert 0 < np.linalg.norm(cut[-1, 3] - whole[-1, 3]) < 0.2
+    np.testing.assert_allclose(
+        trimmed(whole, np.zeros(3, dtype=np.int64), 0.0, generator(0, "trim")), whole, atol=1e-12
+    )
+
+
+def test_styles_move_handles_only() -> None:
+    square, stroke = rect(0, 0, 1, 1), np.zeros(4, dtype=np.int64)
+    rounded = styled(square, stroke, 1.0)
+    np.testing.assert_array_equal(rounded[:, [0, 3]], square[:, [0, 3]])
+    # Smooth where two sides meet: the handles on both sides of a joint lie on one line.
+    before, after = rounded[:-1, 3] - rounded[:-1, 2], rounded[1:, 1] - rounded[1:, 0]
+    np.testing.assert_allclose(before, after, atol=1e-12)
+    ring = arc(0, 0, 1, 1, 0, 360)
+    angular = styled(ring, np.zeros(len(ring), dtype=np.int64), -1.0)
+    np.testing.assert_allclose(angular[:, 1], (2 * ring[:, 0] + ring[:, 3]) / 3, atol=1e-12)
+    assert styled(ring, np.zeros(len(ring), dtype=np.int64), 0.0) is ring
+
+
+def test_what_leaves_the_sheet_is_put_back() -> None:
+    inside = curve((0.2, 0.3), (0.6, 0.5))
+    np.testing.assert_allclose(on_the_sheet(inside), inside, atol=1e-12)
+    np.testing.assert_allclose(np.diff(on_the_sheet(inside + 0.7), axis=1), np.diff(inside, axis=1), atol=1e-12)
+    for p in (inside + 0.7, inside * 4 - 1):
+        back = on_the_sheet(p)
+        assert back.min() >= 0.03 - 1e-9
+        assert back.max() <= 0.97 + 1e-9

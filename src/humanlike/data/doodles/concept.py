@@ -15,6 +15,9 @@ Parts = Mapping[str, Sequence[Path]]
 SPREAD = 0.17
 """Default half-width of the variation of a length, as a share of it."""
 
+MOST = 0.4
+"""Largest half-width that a factor on the spread leads to."""
+
 
 class Vary:
     """The choices that make one instance of a concept differ from the next.
@@ -24,10 +27,12 @@ class Vary:
 
     Args:
         rng: Generator addressed by seed, concept and instance, or None for the nominal instance.
+        spread: Factor on the spread of every length, up to `MOST`.
     """
 
-    def __init__(self, rng: np.random.Generator | None = None) -> None:
+    def __init__(self, rng: np.random.Generator | None = None, spread: float = 1.0) -> None:
         self._rng = rng
+        self._spread = spread
         self._uniform: Iterator[float] = iter(())
 
     def _next(self) -> float:
@@ -41,11 +46,11 @@ class Vary:
 
     def __call__(self, value: float, spread: float = SPREAD) -> float:
         """`value` times a factor in [1 - spread, 1 + spread]."""
-        return value * (1 + spread * (2 * self._next() - 1))
+        return value * (1 + min(spread * self._spread, max(spread, MOST)) * (2 * self._next() - 1))
 
     def shift(self, amount: float) -> float:
         """A displacement in [-amount, amount]."""
-        return amount * (2 * self._next() - 1)
+        return amount * self._spread * (2 * self._next() - 1)
 
     def count(self, low: int, high: int) -> int:
         """A whole number from `low` to `high`, both possible."""

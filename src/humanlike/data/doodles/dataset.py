@@ -29,6 +29,7 @@ def doodles(
     seed: int = 0,
     size: int = 256,
     stroke_width: float = DEFAULT_WIDTH,
+    variation: float = 1.0,
     observer: Observer | None = None,
 ) -> Sketches:
     """The embedded demo: doodles made by stroke programs under time limits, and *simulated* people who name them.
@@ -44,6 +45,8 @@ def doodles(
         seed: Seed of drawings and simulated people.
         size: Side of the images in pixels.
         stroke_width: Pen width as a fraction of the side.
+        variation: How much the people who draw differ, on the scale of `Drawers`: 0 = everyone draws tidily and alike,
+            1 = as different people do; up to 2.
         observer: The simulated people's perception; default `Observer()`.
 
     Returns:
@@ -61,10 +64,12 @@ def doodles(
     for name, value, least in (("instances", instances, 1), ("judgments", judgments, 0)):
         if value < least:
             raise ValueError(f"{name} must be {least} or more, got {value}")
+    if not 0 <= variation <= 2:
+        raise ValueError(f"variation must lie between 0 and 2, got {variation}")
     chosen = _chosen(concepts)
     seconds = _seconds(conditions)
     address = tuple((c, i, t) for c in range(len(chosen)) for i in range(instances) for t in seconds)
-    images = DoodleImages(chosen, address, int(seed), Renderer(size=size), stroke_width)
+    images = DoodleImages(chosen, address, int(seed), Renderer(size=size), stroke_width, float(variation))
     table = _table(images)
     data = Sketches(
         name="doodles",

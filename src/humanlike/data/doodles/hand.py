@@ -1,4 +1,4 @@
-"""The shaking hand: fewer control points and more jitter the less time there is.
+"""The hand: fewer control points, more misjudgement and more trembling the less time there is, and a person's style.
 
 Legend: K Béziers in chains, S strokes. All functions work on all strokes of a sketch at once, because a data set draws
 tens of thousands of them.
@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from humanlike.data.doodles.drawer import Drawer, Drawers, misplaced, warped
 from humanlike.data.doodles.program import progress
+
+HURRY = Drawers(shift=0.04, growth=0.16, tilt=7.0, warp=0.025)
+"""What haste at 4 s adds to the misjudgement of elements; the rest of the record is not used."""
+
+STROKES = Drawers(shift=0.01, growth=0.03, tilt=1.7)
+"""How far single strokes are misplaced, at 4 s; the rest of the record is not used."""
 
 CORNER_COSINE = 0.6
 """Neighbouring Béziers whose directions differ by more than about 53° meet in a corner, which a hand keeps."""
@@ -42,7 +49,36 @@ def simplified(points_K42: np.ndarray, stroke_K: np.ndarray) -> tuple[np.ndarray
     return merged[~second], stroke_K[~second]
 
 
-def shaken(points_K42: np.ndarray, stroke_K: np.ndarray, seconds: float, rng: np.random.Generator) -> np.ndarray:
+def by_hand(
+    points_K42: np.ndarray,
+    stroke_K: np.ndarray,
+    element_K: np.ndarray,
+    seconds: float,
+    who: Drawer,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """What a person's hand makes of the strokes that are in mind: style, misjudgement, trembling, ends, place.
+
+    Args:
+        points_K42: (K, 4, 2) canvas units.
+        stroke_K: (K,) stroke of every Bézier, not decreasing.
+        element_K: (K,) element of every Bézier, elements in one piece.
+        seconds: Time limit.
+        who: The person.
+        rng: Generator addressed by seed, concept, instance and condition.
+    """
+    p = styled(points_K42, stroke_K, who.roundness)
+    if who.clumsy > 0:
+        hurry = 3 ** -progress(seconds)
+        p = misplaced(p, element_K, hurry * who.clumsy, HURRY, rng)
+        p = warped(p, HURRY.warp * hurry * who.clumsy, rng)
+        p = trimmed(p, stroke_K, who.gap * (0.5 + hurry), rng)
+    return on_the_sheet(shaken(p, stroke_K, seconds, rng, who.shaky))
+
+
+def shaken(
+    points_K42: np.ndarray, stroke_K: np.ndarray, seconds: float, rng: np.random.Generator, shaky: float = 1.0
+) -> np.ndarray:
     """Points as a hand puts them: the sheet is misjudged smoothly, strokes are misplaced, joints tremble, lines bow.
 
     Joints move together with their handles, so smooth lines stay smooth; the ends of closed outlines miss each other.
@@ -52,47 +88,75 @@ def shaken(points_K42: np.ndarray, stroke_K: np.ndarray, seconds: float, rng: np
         stroke_K: (K,) stroke of every Bézier, not decreasing.
         seconds: Time limit; the trembling at 4 s is three times that at 32 s.
         rng: Generator addressed by seed, concept, instance and condition.
+        shaky: A person's factor on the trembling.
     """
     amount = 3 ** -progress(seconds)
-    p = _misjudged(points_K42, 0.012 * amount + 0.006, rng)
-    first = np.flatnonzero(np.concatenate([[True], stroke_K[1:] != stroke_K[:-1]]))
-    index = np.cumsum(np.concatenate([[0], (stroke_K[1:] != stroke_K[:-1]).astype(np.int64)]))
-    low = np.minimum.reduceat(p.min(axis=1), first)
-    high = np.maximum.reduceat(p.max(axis=1), first)
-    extent = np.linalg.norm(high - low, axis=1)
-    p = _misplaced(p, index, (low + high) / 2, extent, amount, rng)
-    tremble = np.minimum(0.011 * amount, 0.07 * extent)[index]
+    p = warped(points_K42, 0.012 * amount + 0.006, rng)
+    first = np.flatnonzero(np.diff(stroke_K, prepend=-1))
+    index = np.cumsum(np.diff(stroke_K, prepend=stroke_K[0]) != 0)
+    extent = np.linalg.norm(
+        np.maximum.reduceat(p.max(axis=1), first) - np.minimum.reduceat(p.min(axis=1), first), axis=1
+    )
+    p = misplaced(p, stroke_K, amount * shaky, STROKES, rng)
+    tremble = np.minimum(0.011 * amount * shaky, 0.07 * extent)[index]
     p = _trembling(p, first, tremble, rng)
-    return _bowed(p, amount, rng)
+    return _bowed(p, amount * shaky, rng)
 
 
-def _misjudged(p: np.ndarray, amplitude: float, rng: np.random.Generator) -> np.ndarray:
-    phase = rng.uniform(0, 2 * np.pi, (2, 2))
-    wavenumber = rng.uniform(2.5, 6.5, (2, 2))
-    x, y = p[..., 0], p[..., 1]
-    dx = np.sin(wavenumber[0, 0] * y + phase[0, 0]) + np.sin(wavenumber[0, 1] * x + phase[0, 1])
-    dy = np.sin(wavenumber[1, 0] * x + phase[1, 0]) + np.sin(wavenumber[1, 1] * y + phase[1, 1])
-    return np.stack([x + amplitude * dx, y + amplitude * dy], axis=-1)
+def styled(points_K42: np.ndarray, stroke_K: np.ndarray, roundness: float) -> np.ndarray:
+    """Lines made straight between their joints (-1), as they are (0), or smooth at every joint (1)."""
+    if roundness == 0 or len(points_K42) < 2:
+        return points_K42
+    p, q = points_K42, points_K42.copy()
+    chord = (p[:, 3] - p[:, 0]) / 3
+    start, end = chord, -chord
+    if roundness > 0:
+        joined = (stroke_K[1:] == stroke_K[:-1])[:, None]
+        through = p[1:, 3] - p[:-1, 0]
+        through /= np.maximum(np.linalg.norm(through, axis=1, keepdims=True), 1e-9)
+        # A third of the chord at most: longer handles would inflate the short sides of thin shapes.
+        reach = np.linalg.norm(chord, axis=1, keepdims=True)
+        start, end = p[:, 1] - p[:, 0], p[:, 2] - p[:, 3]
+        start = np.concatenate([start[:1], np.where(joined, through * reach[1:], start[1:])])
+        end = np.concatenate([np.where(joined, -through * reach[:-1], end[:-1]), end[-1:]])
+    weight = abs(roundness)
+    q[:, 1] = (1 - weight) * p[:, 1] + weight * (p[:, 0] + start)
+    q[:, 2] = (1 - weight) * p[:, 2] + weight * (p[:, 3] + end)
+    return q
 
 
-def _misplaced(
-    p: np.ndarray,
-    index_K: np.ndarray,
-    centre_S2: np.ndarray,
-    extent_S: np.ndarray,
-    amount: float,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    normal = rng.standard_normal((len(centre_S2), 5))
-    # Small strokes are placed with less absolute error than large ones, so that eyes stay inside heads.
-    reach = np.minimum(0.009 * amount, 0.004 * amount + 0.02 * extent_S)
-    shift = normal[:, :2] * reach[:, None]
-    angle = 0.03 * amount * normal[:, 2]
-    scale = 1 + 0.03 * amount * normal[:, 3:]
-    local = (p - centre_S2[index_K][:, None]) * scale[index_K][:, None]
-    cos, sin = np.cos(angle)[index_K][:, None], np.sin(angle)[index_K][:, None]
-    turned = np.stack([local[..., 0] * cos - local[..., 1] * sin, local[..., 0] * sin + local[..., 1] * cos], axis=-1)
-    return turned + (centre_S2 + shift)[index_K][:, None]
+def trimmed(points_K42: np.ndarray, stroke_K: np.ndarray, gap: float, rng: np.random.Generator) -> np.ndarray:
+    """Strokes begun too late and ended too early or too late, by normal lengths of standard deviation `gap`.
+
+    At most half of the outer Bézier goes, and at most a third of its length is added.
+    """
+    q = points_K42.copy()
+    change = np.diff(stroke_K) != 0
+    for edge, forward in ((np.append(change, True), True), (np.insert(change, 0, True), False)):
+        outer = np.flatnonzero(edge)
+        bezier = q[outer] if forward else q[outer, ::-1]
+        length = np.linalg.norm(np.diff(bezier, axis=1), axis=2).sum(axis=1) + 1e-9
+        share = np.clip(1 - gap * rng.standard_normal(len(outer)) / length, 0.5, 1.33)
+        cut = _part(bezier, share[:, None])
+        q[outer] = cut if forward else cut[:, ::-1]
+    return q
+
+
+def on_the_sheet(p_K42: np.ndarray, margin: float = 0.03) -> np.ndarray:
+    """Points moved, and made smaller if need be, until all of them lie inside the margin."""
+    low, high = p_K42.min(axis=(0, 1)), p_K42.max(axis=(0, 1))
+    scale = min(1.0, (1 - 2 * margin) / max(float((high - low).max()), 1e-9))
+    middle = (low + high) / 2
+    half = scale * (high - low) / 2
+    return (p_K42 - middle) * scale + np.clip(middle, margin + half, 1 - margin - half)
+
+
+def _part(bezier_S42: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """The pieces from 0 to t (beyond 1: continued), by De Casteljau's construction."""
+    a, b, c, d = (bezier_S42[:, i] for i in range(4))
+    ab, bc, cd = a + t * (b - a), b + t * (c - b), c + t * (d - c)
+    abc, bcd = ab + t * (bc - ab), bc + t * (cd - bc)
+    return np.stack([a, ab, abc, abc + t * (bcd - abc)], axis=1)
 
 
 def _trembling(p: np.ndarray, first_S: np.ndarray, sigma_K: np.ndarray, rng: np.random.Generator) -> np.ndarray:

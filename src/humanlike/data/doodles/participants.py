@@ -53,7 +53,7 @@ class Observer:
         more_guesses: Probability of each of the four further guesses being given.
     """
 
-    base: float = -0.9
+    base: float = -0.6
     gain: float = 1.7
     legibility: float = 1.8
     acuity: tuple[float, ...] = (-0.6, 0.0, 0.6)

@@ -6,14 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from humanlike.benchmarks.seva import SevaBenchmark
-from humanlike.benchmarks.seva_agreement import kappa_from_counts
 from humanlike.data.doodles import choice_probability, doodles
 from humanlike.files import json_ready
 from humanlike.interfaces import Benchmark
-from humanlike.metrics.functional import error_consistency
 from humanlike.readouts import LogisticReadout
 
 METRICS = ("accuracy", "entropy", "snp")
@@ -311,15 +308,6 @@ def test_a_readout_that_did_not_converge_is_said(study, unconverged_readout):
     result = seva().run(data, features, unconverged_readout)
     assert "readout_not_converged" in result.flags
     assert result.details["readout"] == {"converged": False}
-
-
-def test_kappa_from_counts_is_error_consistency():
-    rng = np.random.default_rng(0)
-    a, b = rng.random((2, 50, 7)) < np.linspace(0, 1, 50)[:, None]
-    expected = error_consistency(torch.from_numpy(a), torch.from_numpy(b)).numpy()
-    got = kappa_from_counts((a & b).sum(1), a.sum(1), b.sum(1), np.full(50, 7))
-    np.testing.assert_array_equal(got, expected)
-    assert np.isnan(kappa_from_counts(np.array([0]), np.array([0]), np.array([0]), np.array([0])))
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,15 @@ def test_exact_snp_is_one_for_nearest_zero_for_farthest_and_half_for_uniform_err
     np.testing.assert_allclose(cell_metrics(design, far)["snp"], [[0.0, 0.0]])
 
 
+def test_two_labels_have_no_exact_snp_whatever_stands_for_a_cell_without_errors():
+    design = CellDesign.from_columns([0, 0], [0, 1], [1.0, 2.0])
+    ranks = np.array([[0, 1], [1, 0]])
+    for no_error_cell in ("one", "missing"):
+        switches = ModelSwitches(no_error_cell=no_error_cell)
+        side = model_statistics(np.eye(2), np.zeros(2, dtype=int), ranks, switches)  # one error, then none
+        assert np.isnan(cell_metrics(design, side)["snp"]).all()
+
+
 def test_paper_snp_of_uniform_answers_has_the_published_bias():
     """For n distinct uniform positions the expected area is (n - 1)/(2n) + 1/(n + 1): .583 at 2, .527 at 16."""
     num_labels, cells, n = 4001, 400, 16

@@ -34,6 +34,12 @@ def test_one_answer_gives_zero_and_none_gives_nan(estimator):
     assert np.isnan(entropy_of([0, 0], estimator))
 
 
+@pytest.mark.parametrize("estimator", ["plugin", "miller_madow", "chao_shen"])
+def test_answers_that_all_agree_have_entropy_exactly_zero(estimator):
+    n = np.arange(1.0, 400.0)[None, :]
+    assert (grouped_entropy(n, group_sums(np.array([0]), 1), estimator) == 0).all()
+
+
 def test_bias_at_sixteen_answers_is_the_documented_one():
     """True H = 3.52 over a long-tailed distribution: the plug-in is far too low, Chao-Shen least."""
     rng = np.random.default_rng(0)

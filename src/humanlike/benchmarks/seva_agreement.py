@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from scipy import sparse, stats
 
-from humanlike.metrics.functional import jensen_shannon_distance
+from humanlike.metrics.functional import jensen_shannon_distance, kappa_from_counts
 from humanlike.rng import generator
 from humanlike.stats import CodedResponses
 from humanlike.stats.count_entropy import ratio
@@ -58,30 +58,9 @@ class ErrorConsistency:
         return self.pairs_mean if self.ceiling_kind == "pairs_mean" else self.each_with_others
 
 
-def kappa_from_counts(
-    both_right_P: np.ndarray, right_a_P: np.ndarray, right_b_P: np.ndarray, items_P: np.ndarray
-) -> np.ndarray:
-    """Error consistency of many pairs of observers at once, from counts on the items that both have seen.
-
-    The same κ as `humanlike.metrics.functional.error_consistency`, for pairs too many to hold their items.
-
-    Args:
-        both_right_P: (P,) items that both answered correctly.
-        right_a_P: (P,) items that the first answered correctly.
-        right_b_P: (P,) items that the second answered correctly.
-        items_P: (P,) common items.
-
-    Returns:
-        (P,) κ in [-1, 1]; NaN where there is no common item, or both are always right, or both always wrong.
-
-    Example:
-        >>> kappa_from_counts(np.array([2]), np.array([2]), np.array([3]), np.array([4]))
-        array([0.5])
-    """
-    both, a, b, n = (np.asarray(x, np.int64) for x in (both_right_P, right_a_P, right_b_P, items_P))
-    same = n - a - b + 2 * both
-    expected = a * b + (n - a) * (n - b)
-    return ratio((n * same - expected).astype(np.float64), (n * n - expected).astype(np.float64))
+def _kappa(*counts_P: np.ndarray) -> np.ndarray:
+    """(P,) κ of many pairs of observers; arguments as `kappa_from_counts`, (P,) whole numbers of any dtype."""
+    return kappa_from_counts(*(torch.from_numpy(np.asarray(count, np.int64)) for count in counts_P)).numpy()
 
 
 def error_consistency_with_people(
@@ -113,7 +92,7 @@ def error_consistency_with_people(
         return np.bincount(participant, weights=count, minlength=num_people)
 
     kappa = _defined(
-        kappa_from_counts(
+        _kappa(
             per_person(right & model_right),
             per_person(model_right),
             per_person(right),
@@ -123,7 +102,7 @@ def error_consistency_with_people(
     others = np.bincount(item, minlength=num_items)[item] - 1
     others_right = np.bincount(item, weights=right, minlength=num_items)[item] - right
     with_others = _defined(
-        kappa_from_counts(
+        _kappa(
             per_person(right * others_right), per_person(right * others), per_person(others_right), per_person(others)
         )
     )
@@ -166,9 +145,7 @@ def _kappa_of_pairs(
         table = sparse.csr_array(product)
         return np.asarray(table[a, b]).ravel()
 
-    kappa = kappa_from_counts(
-        of_pairs(correct @ correct.T), of_pairs(correct @ seen.T), of_pairs(seen @ correct.T), common.data
-    )
+    kappa = _kappa(of_pairs(correct @ correct.T), of_pairs(correct @ seen.T), of_pairs(seen @ correct.T), common.data)
     defined = np.isfinite(kappa)
     return kappa[defined], common.data[defined]
 

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from scipy.sparse import csr_matrix
 
+from humanlike.metrics.functional.neighbour_preference import exact_preference, paper_terms
 from humanlike.rng import generator
 from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.count_entropy import group_sums, grouped_entropy, ratio
@@ -187,7 +189,8 @@ def _snp(design: CellDesign, neighbours: NeighbourStatistics, weights_GB: np.nda
         snp_CB = _snp_exact(design, neighbours, weights_GB)
     else:
         snp_CB = _snp_paper(design, neighbours, weights_GB)
-    if neighbours.no_error_cell == "missing":
+    undefined = neighbours.variant == "exact" and neighbours.num_labels < 3  # with or without errors
+    if neighbours.no_error_cell == "missing" or undefined:
         return snp_CB
     shape = (design.num_cells, len(weights_GB))
     answered_CB = csr_matrix((neighbours.answered_N, (design.cell_N, design.slot_N)), shape=shape) @ weights_GB
@@ -195,34 +198,32 @@ def _snp(design: CellDesign, neighbours: NeighbourStatistics, weights_GB: np.nda
 
 
 def _snp_exact(design: CellDesign, neighbours: NeighbourStatistics, weights_GB: np.ndarray) -> np.ndarray:
-    """1 - (mean rank - 1) / (L - 2)."""
+    """`exact_preference` of the cells' mean ranks."""
     ranks, num_items = neighbours.ranks, len(design)
-    if neighbours.num_labels < 3:
-        return np.full((design.num_cells, weights_GB.shape[1]), np.nan)
     rank_sum_N = ranks.per_item(num_items, ranks.key_E.astype(np.float64))
     mean_CB = _weighted_mean(design, rank_sum_N, ranks.per_item(num_items), weights_GB)
-    return 1.0 - (mean_CB - 1.0) / (neighbours.num_labels - 2)
+    return exact_preference(torch.from_numpy(mean_CB), torch.tensor(neighbours.num_labels, dtype=torch.float64)).numpy()
 
 
 def _snp_paper(design: CellDesign, neighbours: NeighbourStatistics, weights_GB: np.ndarray) -> np.ndarray:
     """Trapezoid area under (position/L, cumulative share) at the observed positions ≥ 1, then (1, 1).
 
-    With q_i the share at the i-th observed position x_i, the area is Σ q_i (1 - x_i) (a step curve) plus
-    ½ Σ_{i ≥ 2} q_i (x_i - x_{i-1}) (triangles on the steps); none stands left of the first observed position.
+    The terms are `paper_terms`; here they are summed over the entries of many cells, for all replicates.
     """
     out_CB = np.full((design.num_cells, weights_GB.shape[1]), np.nan)
     position = neighbours.ranks.key_E - 1
     kept = position > 0
     counts = SparseCounts(neighbours.ranks.item_E[kept], position[kept], neighbours.ranks.count_E[kept])
     num_labels = neighbours.num_labels
+    num_labels_t = torch.tensor(num_labels, dtype=torch.float64)
     blocks = list(_blocks(design, counts, *weights_GB.shape))
     for columns, weights in _columns(weights_GB):
         for block in blocks:
             n_EB = block.counts_EG @ weights
             total_SB = block.sums_SE @ n_EB
-            step_EB = n_EB * (num_labels - block.key_E)[:, None]
-            triangle_EB = n_EB * _gap_to_previous(n_EB, block, num_labels)
-            area_SB = block.sums_SE @ (step_EB + 0.5 * triangle_EB)
+            gap_EB = _gap_to_previous(n_EB, block, num_labels)
+            n, at, gap = (torch.from_numpy(x) for x in (n_EB, block.key_E[:, None], gap_EB))
+            area_SB = block.sums_SE @ paper_terms(n, at, gap, num_labels_t).numpy()
             out_CB[block.cell_S, columns] = ratio(area_SB, total_SB * num_labels)
     return out_CB
 

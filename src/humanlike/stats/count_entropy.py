@@ -1,5 +1,7 @@
 """Entropy of many small groups of counts at once, for many replicates at once.
 
+The formulas are those of `humanlike.metrics.functional.response`; here their terms are summed over groups of entries.
+
 Legend: E entries (one label of one group), S groups (a sketch or a cell), B replicates.
 """
 
@@ -8,7 +10,15 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
+import torch
 from scipy.sparse import csr_matrix
+
+from humanlike.metrics.functional.response import (
+    chao_shen_coverage,
+    chao_shen_terms,
+    miller_madow_shift,
+    plug_in_terms,
+)
 
 Estimator = Literal["plugin", "miller_madow", "chao_shen"]
 ESTIMATORS: tuple[str, ...] = get_args(Estimator)
@@ -35,7 +45,7 @@ def grouped_entropy(n_EB: np.ndarray, sums_SE: csr_matrix, estimator: Estimator 
     """Response entropy of every group in nats.
 
     With N = Σn, m = #{n > 0}, f₁ = #{n = 1} in a group:
-    plugin        H = log N - Σ n log n / N, the entropy of n/N;
+    plugin        H = -Σ q log q, q = n/N;
     miller_madow  H + (m - 1) / (2N);
     chao_shen     -Σ p̃ log p̃ / (1 - (1 - p̃)^N), p̃ = Ĉ·n/N, Ĉ = 1 - f₁/N (f₁ = N → N - 1 in its place; N = 1 → 0).
     Low means that answers agree. The plug-in lies in [0, log m] and is biased low for few answers; the other two
@@ -61,18 +71,19 @@ def grouped_entropy(n_EB: np.ndarray, sums_SE: csr_matrix, estimator: Estimator 
         >>> grouped_entropy(n, group_sums(np.array([0, 2]), 3)).ravel().round(6).tolist()
         [0.693147, 0.0]
     """
+    if estimator != "plugin":
+        _need_whole(n_EB, estimator)
+    entries_S = np.diff(sums_SE.indptr)
     total_SB = sums_SE @ n_EB
+    n, total_s, total_e = (torch.from_numpy(x) for x in (n_EB, total_SB, np.repeat(total_SB, entries_S, axis=0)))
     if estimator == "chao_shen":
-        _need_whole(n_EB, estimator)
-        return _chao_shen(n_EB, total_SB, sums_SE)
-    # n log n is 0 at 0; log(max(n, tiny)) avoids the slow masked path.
-    n_log_n = n_EB * np.log(np.where(n_EB > 0, n_EB, 1.0))
-    share = ratio(sums_SE @ n_log_n, total_SB)
-    entropy_SB = np.maximum(np.log(np.where(total_SB > 0, total_SB, 1.0)) - share, 0.0)
+        coverage_SB = chao_shen_coverage(torch.from_numpy(sums_SE @ (n_EB == 1).astype(np.float64)), total_s).numpy()
+        coverage_e = torch.from_numpy(np.repeat(coverage_SB, entries_S, axis=0))
+        return np.where(total_SB > 0, sums_SE @ chao_shen_terms(n, total_e, coverage_e).numpy(), np.nan)
+    entropy_SB = sums_SE @ plug_in_terms(n, total_e).numpy()
     if estimator == "miller_madow":
-        _need_whole(n_EB, estimator)
-        kinds_SB = sums_SE @ (n_EB > 0).astype(np.float64)
-        entropy_SB = entropy_SB + ratio(kinds_SB - 1.0, 2.0 * total_SB)
+        kinds_s = torch.from_numpy(sums_SE @ (n_EB > 0).astype(np.float64))
+        entropy_SB += miller_madow_shift(kinds_s, total_s).numpy()
     return entropy_SB
 
 
@@ -82,17 +93,3 @@ def _need_whole(n_EB: np.ndarray, estimator: str) -> None:
             f"estimator={estimator!r} needs whole counts (and whole image weights); use 'plugin' for probabilities "
             "or fractional weights"
         )
-
-
-def _chao_shen(n_EB: np.ndarray, total_SB: np.ndarray, sums_SE: csr_matrix) -> np.ndarray:
-    single_SB = sums_SE @ (n_EB == 1).astype(np.float64)
-    single_SB = np.where((single_SB == total_SB) & (total_SB > 1), total_SB - 1.0, single_SB)
-    coverage_SB = ratio(total_SB - single_SB, total_SB * np.maximum(total_SB, 1.0))  # Ĉ / N
-    entries_S = np.diff(sums_SE.indptr)
-    p_EB = n_EB * np.nan_to_num(np.repeat(coverage_SB, entries_S, axis=0))
-    total_EB = np.repeat(total_SB, entries_S, axis=0)
-    inside = (p_EB > 0) & (p_EB < 1)
-    p_EB = np.where(inside, p_EB, 0.5)
-    seen_EB = -np.expm1(np.where(inside, total_EB, 1.0) * np.log1p(-p_EB))
-    entropy_SB = sums_SE @ np.where(inside, -p_EB * np.log(p_EB) / seen_EB, 0.0)
-    return np.where(total_SB > 0, entropy_SB, np.nan)

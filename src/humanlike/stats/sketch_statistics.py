@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import torch
 
+from humanlike.metrics.functional.response import row_entropy
 from humanlike.stats.coded_responses import CodedResponses
 from humanlike.stats.count_entropy import Estimator, group_sums, grouped_entropy
 from humanlike.stats.switches import ModelSwitches, NoErrorCell, PeopleSwitches, SNPVariant
@@ -136,9 +138,8 @@ class ModelAnswers:
                     f"row {int(block[np.argmax(bad)])} of proba_NL is not a distribution (finite, not negative, "
                     "positive sum); mark items without an answer in answered_N"
                 )
-            p_BL /= p_BL.sum(axis=1, keepdims=True)
             top1_N[block] = proba[block].argmax(axis=1)
-            entropy_N[block] = np.maximum(-(p_BL * np.log(np.where(p_BL > 0, p_BL, 1.0))).sum(axis=1), 0.0)
+            entropy_N[block] = row_entropy(torch.from_numpy(p_BL)).numpy()
         return cls(top1_N, entropy_N)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from humanlike.metrics.functional import error_consistency
+from humanlike.metrics.functional import error_consistency, kappa_from_counts
 
 answers = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40)
 
@@ -45,6 +45,18 @@ def test_unseen_items_are_left_out_and_people_come_at_once():
     pairs = error_consistency(torch.from_numpy(people)[:, None], torch.from_numpy(people)[None])
     assert torch.equal(pairs, pairs.T)
     assert torch.equal(pairs.diagonal(), torch.ones(5, dtype=torch.float64))
+
+
+def test_counts_alone_give_cohens_kappa():
+    rng = np.random.default_rng(1)
+    a, b = rng.random((2, 30, 9)) < np.linspace(0.1, 0.9, 30)[:, None]
+    counts = ((a & b).sum(1), a.sum(1), b.sum(1), np.full(30, 9))
+    value = kappa_from_counts(*map(torch.from_numpy, counts)).numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = [cohen_kappa_score(x, y) for x, y in zip(a, b, strict=True)]
+    np.testing.assert_allclose(value, expected, rtol=1e-12, atol=1e-12)
+    assert kappa_from_counts(*torch.zeros(4, dtype=torch.int64)).isnan()
 
 
 def test_undefined_is_nan():

@@ -1,6 +1,6 @@
 """The metrics as pure functions over tensors; every formula of the project's scores exists here once."""
 
-from humanlike.metrics.functional.agreement import error_consistency
+from humanlike.metrics.functional.agreement import error_consistency, kappa_from_counts
 from humanlike.metrics.functional.divergence import (
     divergence_rank,
     jensen_shannon_distance,
@@ -15,6 +15,7 @@ __all__ = [
     "error_consistency",
     "jensen_shannon_distance",
     "jensen_shannon_divergence",
+    "kappa_from_counts",
     "pairwise_jensen_shannon_distance",
     "response_entropy",
     "row_entropy",

@@ -45,11 +45,31 @@ def error_consistency(correct_a_N: Tensor, correct_b_N: Tensor) -> Tensor:
             f"correct_a_N holds {right_a.shape[-1]} items and correct_b_N {right_b.shape[-1]}; pair them by item"
         )
     both = seen_a & seen_b
-    n, n_a, n_b = both.sum(-1), (right_a & both).sum(-1), (right_b & both).sum(-1)
-    same = ((right_a == right_b) & both).sum(-1)
+    return kappa_from_counts(
+        (right_a & right_b & both).sum(-1), (right_a & both).sum(-1), (right_b & both).sum(-1), both.sum(-1)
+    )
+
+
+def kappa_from_counts(both_right: Tensor, right_a: Tensor, right_b: Tensor, items: Tensor) -> Tensor:
+    """Error consistency from counts on the items that both have seen, for pairs too many to hold their items.
+
+    Args:
+        both_right: int64 number of items that both answered correctly.
+        right_a: Items that the first answered correctly.
+        right_b: Items that the second answered correctly.
+        items: Common items n, below 2³¹ (products of two counts must fit into int64).
+
+    Returns:
+        float64 κ in [-1, 1]; NaN where there is no common item, or both are always right, or both always wrong.
+
+    Example:
+        >>> kappa_from_counts(*(torch.tensor(n) for n in (2, 2, 3, 4))).item()
+        0.5
+    """
+    same = items - right_a - right_b + 2 * both_right
     # κ as a ratio of integers (numerator and denominator times n²), so that only the division rounds.
-    expected = n_a * n_b + (n - n_a) * (n - n_b)
-    return (n * same - expected).double() / (n * n - expected).double()
+    expected = right_a * right_b + (items - right_a) * (items - right_b)
+    return (items * same - expected).double() / (items * items - expected).double()
 
 
 def _coded(correct: Tensor, name: str) -> tuple[Tensor, Tensor]:

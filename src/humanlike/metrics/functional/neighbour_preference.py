@@ -161,28 +161,42 @@ def rank_rows(ranks_LL: Tensor, target_C: Tensor, num_labels: int) -> Tensor:
     return rank_CL
 
 
+def exact_preference(mean_rank: Tensor, num_ranked: Tensor) -> Tensor:
+    """1 - (mean rank - 1) / (L - 2) of off-target answers, L the number of ranked labels; NaN where L < 3."""
+    return torch.where(num_ranked > 2, 1.0 - (mean_rank - 1.0) / (num_ranked - 2.0), torch.nan)
+
+
+def paper_terms(n: Tensor, position: Tensor, gap: Tensor, num_ranked: Tensor) -> Tensor:
+    """Terms n (L - x + ½ gap), whose sum over the observed positions x ≥ 1, divided by L Σn, is the published area.
+
+    An observed position lifts the curve of cumulative shares by n/Σn: a step from x to the end, (L - x)/L wide, and,
+    because the curve is straight between observed points, half the step's way from the observed position before it.
+
+    Args:
+        n: Answers at each position.
+        position: Position x, counted from 0.
+        gap: Distance to the observed position before it, 0 for the first.
+        num_ranked: L, the number of ranked labels.
+    """
+    return n * (num_ranked - position + 0.5 * gap)
+
+
 def _exact(by_rank_CL: Tensor, num_ranked_C: Tensor) -> Tensor:
     ranks_L = torch.arange(by_rank_CL.shape[1], dtype=torch.float64, device=by_rank_CL.device)
     errors_C = by_rank_CL[:, 1:].sum(dim=1)
     mean_rank_C = (by_rank_CL * ranks_L).sum(dim=1) / errors_C
-    return torch.where(num_ranked_C > 2, 1.0 - (mean_rank_C - 1.0) / (num_ranked_C - 2.0), torch.nan)
+    return exact_preference(mean_rank_C, num_ranked_C)
 
 
 def _paper(by_rank_CL: Tensor, num_ranked_C: Tensor) -> Tensor:
     n_CP = by_rank_CL[:, 2:]  # the answers at position 1 … L - 2; position = rank - 1
-    observed_CP = n_CP > 0
-    positions_P = torch.arange(1, n_CP.shape[1] + 1, dtype=torch.float64, device=n_CP.device)
-    total_C = n_CP.sum(dim=1)
-    x_CP = positions_P / num_ranked_C[:, None]
-    share_CP = n_CP / total_C[:, None]
-    height_CP = share_CP.cumsum(dim=1)
+    position_P = torch.arange(1, n_CP.shape[1] + 1, dtype=torch.float64, device=n_CP.device)
     # Between observed points the curve is straight: each needs the place of the observed one before it.
-    last_CP = torch.where(observed_CP, x_CP, 0.0).cummax(dim=1).values
-    before_CP = torch.nn.functional.pad(last_CP, (1, 0))[:, :-1]
-    has_before_CP = observed_CP & (before_CP > 0)
-    area_CP = torch.where(has_before_CP, (x_CP - before_CP) * (height_CP - 0.5 * share_CP), 0.0)
-    end_C = last_CP[:, -1] if last_CP.shape[1] else total_C
-    snp_C = area_CP.sum(dim=1) + (1.0 - end_C)
+    last_CP = torch.where(n_CP > 0, position_P, 0.0).cummax(dim=1).values
+    before_CP = torch.nn.functional.pad(last_CP, (1, 0))[:, : n_CP.shape[1]]
+    gap_CP = torch.where(before_CP > 0, position_P - before_CP, 0.0)
+    total_C = n_CP.sum(dim=1)
+    snp_C = paper_terms(n_CP, position_P, gap_CP, num_ranked_C[:, None]).sum(dim=1) / (num_ranked_C * total_C)
     snp_C = torch.where(total_C > 0, snp_C, 1.0)
     return torch.where(by_rank_CL.sum(dim=1) > 0, snp_C, torch.nan)
 

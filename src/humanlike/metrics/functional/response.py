@@ -133,26 +133,66 @@ def _by_rows(x_BL: Tensor, entropy: Callable[[Tensor], Tensor]) -> Tensor:
     return torch.cat(parts) if parts else x_BL.new_zeros(0, dtype=torch.float64)
 
 
+def plug_in_terms(n: Tensor, total: Tensor) -> Tensor:
+    """-q log q with q = n / N, whose sum over labels is the plug-in entropy in nats.
+
+    The estimates are given label by label, so that tables whose rows are labels of many cells use the same formulas.
+
+    Args:
+        n: Counts, float64.
+        total: N of the distribution that a count belongs to; broadcasts.
+
+    Returns:
+        Terms ≥ 0, NaN where N is 0.
+    """
+    return torch.special.entr(n / total)
+
+
+def miller_madow_shift(kinds: Tensor, total: Tensor) -> Tensor:
+    """(m - 1) / (2N), what Miller-Madow adds to the plug-in entropy; `kinds` is m = #{n > 0}."""
+    return (kinds - 1) / (2 * total)
+
+
+def chao_shen_coverage(singletons: Tensor, total: Tensor) -> Tensor:
+    """Estimated coverage Ĉ = 1 - f₁/N; where all N > 1 responses are singletons, f₁ counts as N - 1.
+
+    Otherwise the coverage would be 0 there and the entropy infinite. A single response has coverage 0 (and entropy 0).
+    """
+    singletons = torch.where((singletons == total) & (total > 1), total - 1, singletons)
+    return 1 - singletons / total
+
+
+def chao_shen_terms(n: Tensor, total: Tensor, coverage: Tensor) -> Tensor:
+    """-p̃ log p̃ / (1 - (1 - p̃)^N) with p̃ = Ĉ n / N, whose sum over labels is the Chao-Shen entropy in nats.
+
+    Args:
+        n: Counts, float64.
+        total: N of the distribution that a count belongs to; broadcasts.
+        coverage: Its Ĉ, see `chao_shen_coverage`.
+
+    Returns:
+        Terms ≥ 0; 0 where p̃ is 0 or 1 and where N is 0.
+    """
+    p = coverage * n / total
+    met = -torch.expm1(total * torch.log1p(-p))  # probability that a label is met at all
+    return torch.where(p > 0, torch.special.entr(p) / torch.where(p > 0, met, 1.0), 0.0)
+
+
 def _plug_in(n_BL: Tensor) -> Tensor:
-    entropy_B = torch.special.entr(n_BL / n_BL.sum(dim=1, keepdim=True)).sum(dim=1)
+    entropy_B = plug_in_terms(n_BL, n_BL.sum(dim=1, keepdim=True)).sum(dim=1)
     # Rounding may lift a uniform row above log L by an ulp.
     return entropy_B.clamp(min=0.0, max=math.log(n_BL.shape[1])) if n_BL.shape[1] else entropy_B / 0.0
 
 
 def _miller_madow(n_BL: Tensor) -> Tensor:
-    species_B = (n_BL > 0).sum(dim=1)
-    return _plug_in(n_BL) + (species_B - 1) / (2 * n_BL.sum(dim=1))
+    return _plug_in(n_BL) + miller_madow_shift((n_BL > 0).sum(dim=1), n_BL.sum(dim=1))
 
 
 def _chao_shen(n_BL: Tensor) -> Tensor:
     total_B = n_BL.sum(dim=1)
-    singletons_B = (n_BL == 1).sum(dim=1).double()
-    # If every response is a singleton the estimated coverage would be 0 and the estimate infinite.
-    singletons_B = torch.where((singletons_B == total_B) & (total_B > 1), total_B - 1, singletons_B)
-    p_BL = (1 - singletons_B / total_B)[:, None] * n_BL / total_B[:, None]
-    seen_BL = -torch.expm1(total_B[:, None] * torch.log1p(-p_BL))  # probability that a label is met at all
-    entropy_B = torch.where(p_BL > 0, torch.special.entr(p_BL) / torch.where(p_BL > 0, seen_BL, 1.0), 0.0).sum(dim=1)
-    return torch.where(total_B > 0, entropy_B.clamp(min=0.0), torch.nan)
+    coverage_B = chao_shen_coverage((n_BL == 1).sum(dim=1).double(), total_B)
+    entropy_B = chao_shen_terms(n_BL, total_B[:, None], coverage_B[:, None]).sum(dim=1)
+    return torch.where(total_B > 0, entropy_B, torch.nan)
 
 
 _ESTIMATORS = MappingProxyType({"pooled": _plug_in, "miller_madow": _miller_madow, "chao_shen": _chao_shen})

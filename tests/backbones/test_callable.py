@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from humanlike.backbones.callable import CallableBackbone, from_path
+from humanlike.backbones.callable import CallableBackbone, CallableError, from_path
 from humanlike.backbones.frozen import weights_digest
 from humanlike.backbones.transforms import ImageTransform
 from humanlike.backbones.vision import TimmBackbone
@@ -67,6 +67,14 @@ def test_a_random_function_is_refused():
 def test_wrong_outputs_are_a_sentence(output):
     with pytest.raises(TypeError, match=r"must give a \(2, D\) tensor"):
         CallableBackbone(output, TRANSFORM, "wrong").features(torch.zeros(2, 3, 16, 16))
+
+
+def test_a_callable_that_raises_is_named_with_its_input():
+    def broken(x_B3HW):
+        raise KeyError("no such layer")
+
+    with pytest.raises(CallableError, match=r"broken failed on a tensor of shape \(2, 3, 16, 16\): KeyError: 'no such"):
+        CallableBackbone(broken, TRANSFORM).features(torch.zeros(2, 3, 16, 16))
 
 
 def test_a_transform_and_a_callable_are_needed():
@@ -134,8 +142,10 @@ def test_a_backbone_is_taken_as_it_is():
 def test_paths_that_lead_nowhere(package):
     with pytest.raises(ModuleNotFoundError, match="PYTHONPATH"):
         from_path("no_such_package:thing", TRANSFORM)
-    with pytest.raises(AttributeError, match=r"'users_models' has no 'mode'; it has .*mean"):
-        from_path("users_models:mode", TRANSFORM)
+    with pytest.raises(ValueError, match=r"'users_models' has no 'meen'; did you mean mean\?"):
+        from_path("users_models:meen", TRANSFORM)
+    with pytest.raises(ValueError, match=r"'users_models' has no 'x'; it has .*mean"):
+        from_path("users_models:x", TRANSFORM)
     with pytest.raises(ValueError, match=r"package\.module:attribute"):
         from_path("users models", TRANSFORM)
     with pytest.raises(TypeError, match="int is not callable"):

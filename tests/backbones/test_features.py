@@ -235,6 +235,25 @@ def test_a_bad_image_raises_with_its_name_or_is_left_out(own, noise, tmp_path, p
         extract(own, data, cache_dir=tmp_path)
 
 
+def test_a_file_that_is_gone_can_be_left_out_and_counts_once_it_is_back(own, noise, tmp_path, monkeypatch):
+    data = noise(5, broken=(2,))
+    whole = type(data.images).content_hash
+
+    def content_hash(images, index):
+        if index in images.broken:
+            raise BadImageError(f"noise_{index}.png", "the file is missing")
+        return whole(images, index)
+
+    monkeypatch.setattr(type(data.images), "content_hash", content_hash)
+    with pytest.raises(BadImageError, match=r"noise_2.png"):
+        extract(own, data, cache_dir=tmp_path)
+    found = extract(own, data, cache_dir=tmp_path, on_bad_image="skip")["pre_logits"]
+    assert found.rows.tolist() == [0, 1, 3, 4]
+    back = extract(own, noise(5), cache_dir=tmp_path, on_bad_image="skip")["pre_logits"]
+    assert back.rows.tolist() == [0, 1, 2, 3, 4]
+    assert not back.info["from_cache"]
+
+
 def test_a_whole_shard_of_bad_images_and_a_whole_set(own, noise):
     found = extract(own, noise(17, broken=tuple(range(8, 16))), on_bad_image="skip")["pre_logits"]
     assert found.rows.tolist() == [*range(8), 16]

@@ -69,3 +69,15 @@ def test_bombs_damage_and_absence_are_sentences(tmp_path, zipped):
         open_archive(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"neither a folder nor a \.zip"):
         open_archive(tmp_path / "files" / "a" / "1.txt")
+
+
+def test_linked_folders_are_followed_but_not_in_circles(folder, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "3.txt").write_text("3")
+    (folder / "c").symlink_to(elsewhere)
+    (folder / "b" / "round").symlink_to(folder)
+    (elsewhere / "self").symlink_to(elsewhere)
+    archive = open_archive(folder)
+    assert archive.names() == ("a/1.txt", "b/2.txt", "c/3.txt")
+    assert archive.read("c/3.txt") == b"3"

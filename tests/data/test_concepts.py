@@ -102,7 +102,16 @@ def test_bad_files_are_sentences(tmp_path):
     (tmp_path / "ragged.txt").write_text("1 2\n3\n")
     (tmp_path / "text.txt").write_text("1 2\nx y\n")
     (tmp_path / "t.csv").write_text("name,x\na,1\nb,2\n")
+    (tmp_path / "quote.csv").write_text('id,x\na,"1\n')
+    (tmp_path / "junk.parquet").write_text("junk")
+    np.save(tmp_path / "objects.npy", np.array([1, "a"], dtype=object), allow_pickle=True)
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00\x80")
     cases = [
+        (("quote.csv", None), ValueError, r"quote\.csv: not a readable csv table"),
+        (("junk.parquet", None), ValueError, r"junk\.parquet: not a readable parquet table"),
+        (("objects.npy", "ids.txt"), ValueError, r"objects\.npy: not a \.npy matrix of numbers"),
+        (("binary.txt", "ids.txt"), ValueError, r"binary\.txt: not a text file, byte 0 is not UTF-8"),
+        (("m.txt", "binary.txt"), ValueError, r"binary\.txt: not a text file"),
         (("m.txt", "ids.txt"), ValueError, "2 rows for 3 ids"),
         (("nan.txt", "ids.txt"), ValueError, "occur more than once"),
         (("ragged.txt", "ids.txt"), ValueError, r"ragged\.txt:2: 1 numbers, the first row has 2"),

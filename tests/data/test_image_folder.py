@@ -91,8 +91,20 @@ def test_bad_folders_are_sentences(plain, conditioned, tmp_path):
         FileNotFoundError, match=r"no folder or zip .*expected images there as <condition>/<concept>/<image>"
     ):
         image_folder(tmp_path / "none", layout="condition/concept")
-    with pytest.raises(ValueError, match=r"no image of .* fits the layout"):
+    with pytest.raises(ValueError, match=r"none of the 5 images in .* fits .*first 'bear/0.png'; .* is 'concept'"):
         image_folder(plain, layout="condition/concept")
+    with pytest.raises(ValueError, match=r"none of the 4 images in .*first '16s/bear/a.png'; .*layout=condition/conce"):
+        image_folder(conditioned)
+    (tmp_path / "texts" / "owl").mkdir(parents=True)
+    (tmp_path / "texts" / "owl" / "a.txt").write_text("x")
+    with pytest.raises(ValueError, match=r"no image in .*texts \(1 other files are there\); image suffixes are \.png"):
+        image_folder(tmp_path / "texts")
+    with pytest.raises(ValueError, match=r"labels must be a list of names, got 'owl'; write \[owl\]"):
+        image_folder(plain, labels="owl")
+    with pytest.raises(
+        ValueError, match=r"background must be a colour's name or #rrggbb, got 'whte'; did you mean whi"
+    ):
+        image_folder(plain, background="whte")
     with pytest.raises(
         ValueError, match=r"1 concept\(s\) are not in labels: \['owl'\]; nearest labels to 'owl': \['owls'"
     ):

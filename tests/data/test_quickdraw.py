@@ -154,6 +154,7 @@ def test_seva_classes_are_those_of_both(shared_data):
 def test_bad_arguments_are_sentences(small, tmp_path):
     cases = [
         ({"classes": ["cat", "dogg"]}, r"1 class\(es\) without a file: \['dogg'\]; nearest to 'dogg': \['dog'"),
+        ({"classes": ["xyz"]}, r"without a file: \['xyz'\]; there are cat, dog"),
         ({"classes": "sevva"}, "nearest to 'sevva': .*'seva'"),
         ({"classes": 3}, "classes=3, but there are 2 classes"),
         ({"classes": ["cat"]}, "one class only"),
@@ -172,6 +173,8 @@ def test_bad_arguments_are_sentences(small, tmp_path):
     for root in (tmp_path / "none", tmp_path / "empty"):
         with pytest.raises(FileNotFoundError, match=r"expected raw_ndjson\.zip or files .* gsutil"):
             quickdraw(root)
+    with pytest.raises(ValueError, match=r"dog\.ndjson: no drawing of class 'dog' is left \(the file is empty\)"):
+        quickdraw(write(tmp_path / "hollow", cat=[record("cat", 1, CAT)], dog=[]))
     late = write(tmp_path / "late", cat=[record("cat", 1, LATE)], dog=[record("dog", 2, LATE)])
     with pytest.raises(ValueError, match=r"no item in condition\(s\) \[1\.0\]; conditions with items: \[2\.0\]"):
         quickdraw(late, time_cuts=[1, 2])
@@ -185,6 +188,7 @@ def test_bad_arguments_are_sentences(small, tmp_path):
         (json.dumps(record("dog", 1, CAT)), r"dog\.ndjson:2: key_id 1 occurs before in .*cat\.ndjson:1"),
         (json.dumps(record("dog", 7, [[[1, 2], [3], [4]]])), r"dog\.ndjson:2, stroke 0: a stroke is"),
         (json.dumps({"word": "dog", "key_id": "7"}), r"dog\.ndjson:2: the record lacks \['drawing'\]"),
+        (json.dumps(record("dog", 7, None)), r"dog\.ndjson:2: drawing must be a list of strokes, got NoneType"),
         ("[]", r"dog\.ndjson:2: expected a JSON object, got list"),
     ],
 )

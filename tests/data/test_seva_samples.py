@@ -29,5 +29,9 @@ def test_all_52_load_black_on_white(shared_data, tmp_path):
 def test_missing_folder_says_what_is_expected(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"seva_samples: no folder .* expected drawings\.zip, or folders"):
         seva_samples(tmp_path / "none")
-    with pytest.raises(ValueError, match="no image of"):
+    with pytest.raises(ValueError, match="no image in"):
+        seva_samples(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "figure.png").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"none of the 1 images in .* fits"):
         seva_samples(tmp_path)

@@ -21,6 +21,7 @@ from filelock import BaseFileLock, FileLock
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors_numpy
 
+from humanlike.data.images import BadImageError
 from humanlike.files import atomic_path, sha256_value, write_json
 from humanlike.interfaces import Backbone
 from humanlike.types import ImageSource
@@ -57,10 +58,18 @@ def library_versions() -> dict[str, str]:
 
 
 def data_digest(images: ImageSource) -> str:
-    """Hex SHA-256 over the content hashes of all items in item order."""
+    """Hex SHA-256 over the content hashes of all items in item order.
+
+    A file that cannot be read counts with the reason, so that the features are computed anew once it can; whether it
+    stops the run is decided where it is loaded.
+    """
     digest = hashlib.sha256()
     for index in range(len(images)):
-        digest.update(images.content_hash(index).encode() + b"\n")
+        try:
+            content = images.content_hash(index)
+        except BadImageError as error:
+            content = f"unreadable: {error.where}: {error.reason}"
+        digest.update(content.encode() + b"\n")
     return digest.hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import hashlib
 import importlib
@@ -21,6 +22,10 @@ from humanlike.backbones.transforms import as_transform
 from humanlike.interfaces import Backbone, Transform
 
 OUTPUT = "output"
+
+
+class CallableError(RuntimeError):
+    """A user's callable raised; the message holds its name, the input's shape and its own error."""
 
 
 class CallableBackbone(nn.Module):
@@ -84,12 +89,19 @@ class CallableBackbone(nn.Module):
         Raises:
             ValueError: Another layer than "output" is asked for.
             TypeError: The callable gives no tensor with one row an image.
+            CallableError: The callable raised; its own error is the cause.
         """
         unknown = [layer for layer in layers if layer != OUTPUT]
         if unknown or not layers:
             raise ValueError(f"{self.name} is a callable with one layer, {OUTPUT!r}; asked for {list(layers)}")
-        with torch.no_grad(), _evaluating(self.module):
-            f_BD = self._fn[0](x_B3HW)
+        try:
+            with torch.no_grad(), _evaluating(self.module):
+                f_BD = self._fn[0](x_B3HW)
+        except Exception as error:
+            raise CallableError(
+                f"{self.name} failed on a tensor of shape {tuple(x_B3HW.shape)}: {type(error).__name__}: {error}; "
+                "debug=true shows where"
+            ) from error
         if not isinstance(f_BD, torch.Tensor) or f_BD.ndim < 2 or len(f_BD) != len(x_B3HW):
             got = tuple(f_BD.shape) if isinstance(f_BD, torch.Tensor) else type(f_BD).__name__
             raise TypeError(f"{self.name} must give a ({len(x_B3HW)}, D) tensor for {tuple(x_B3HW.shape)}, got {got}")
@@ -130,8 +142,8 @@ def from_path(
         The object itself if it already is a Backbone, otherwise a CallableBackbone around it.
 
     Raises:
-        ValueError: `path` is no such name, or names the standard library.
-        ModuleNotFoundError, AttributeError: There is no such module or attribute.
+        ValueError: `path` is no such name, names the standard library, or an attribute that its module does not have.
+        ModuleNotFoundError: There is no such module.
         TypeError: The object cannot be called, or no transform is known.
     """
     target = _import(path)
@@ -164,8 +176,10 @@ def _import(path: str) -> Any:
     try:
         return functools.reduce(getattr, attribute.split("."), module)
     except AttributeError as error:
-        public = [n for n in vars(module) if not n.startswith("_")][:12]
-        raise AttributeError(f"module {module_name!r} has no {attribute!r}; it has {', '.join(public)}") from error
+        public = [n for n in vars(module) if not n.startswith("_")]
+        near = difflib.get_close_matches(attribute, public, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(public[:12])}"
+        raise ValueError(f"module {module_name!r} has no {attribute!r}; {hint}") from error
 
 
 def _module_of(fn: Any) -> nn.Module | None:

@@ -46,12 +46,7 @@ class FolderArchive:
 
     def names(self) -> tuple[str, ...]:
         """See Archive."""
-        found = []
-        for folder, subfolders, files in os.walk(self.root):
-            subfolders[:] = [f for f in subfolders if not f.startswith((".", "__MACOSX"))]
-            below = Path(folder).relative_to(self.root)
-            found += [(below / f).as_posix() for f in files if not f.startswith(".")]
-        return tuple(sorted(found))
+        return tuple(sorted(_files_below(self.root, "", ())))
 
     def read(self, name: str) -> bytes:
         """See Archive."""
@@ -167,6 +162,21 @@ def checked_name(name: str, where: str) -> str:
     if not name or name.startswith("/") or "\\" in name or ".." in parts or (parts and parts[0].endswith(":")):
         raise ValueError(f"{where}: refused the member {name!r}, which leads outside the archive")
     return name
+
+
+def _files_below(folder: Path, prefix: str, above: tuple[str, ...]) -> Iterator[str]:
+    """Names of all files, also in linked folders; a link to a folder that it stands in is not followed."""
+    real = os.path.realpath(folder)
+    if real in above:
+        return
+    with os.scandir(folder) as entries:  # an unreadable folder raises: classes must not vanish without a word
+        for entry in sorted(entries, key=lambda e: e.name):
+            if _hidden(entry.name):
+                continue
+            if entry.is_dir():
+                yield from _files_below(folder / entry.name, f"{prefix}{entry.name}/", (*above, real))
+            else:
+                yield f"{prefix}{entry.name}"
 
 
 def _hidden(name: str) -> bool:

@@ -183,7 +183,10 @@ def load_semantic_space(
             raise ValueError(f"{path}: column(s) {text[:5]} are not numbers; drop them or name the id column")
         matrix = rows.to_numpy(np.float64)
     elif path.suffix == ".npy":
-        matrix = np.load(path, allow_pickle=False)
+        try:
+            matrix = np.load(path, allow_pickle=False).astype(np.float64)
+        except (ValueError, OSError, EOFError) as error:
+            raise ValueError(f"{path}: not a .npy matrix of numbers ({error})") from error
     else:
         matrix = _numbers(path)
     if ids is None and own is None:
@@ -245,9 +248,12 @@ def _existing(path: str | Path, what: str) -> Path:
 
 
 def _table(path: Path) -> pd.DataFrame:
-    if path.suffix == ".parquet":
-        return pd.read_parquet(path)
-    return pd.read_csv(path, sep=TABLE_SUFFIXES[path.suffix])
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        return pd.read_csv(path, sep=TABLE_SUFFIXES[path.suffix])
+    except (ValueError, OSError) as error:  # pandas' and pyarrow's own errors are ValueErrors
+        raise ValueError(f"{path}: not a readable {path.suffix[1:]} table ({error})") from error
 
 
 def _id_column(table: pd.DataFrame, wanted: str | None, path: Path, required: bool = True) -> str | None:
@@ -262,16 +268,15 @@ def _id_column(table: pd.DataFrame, wanted: str | None, path: Path, required: bo
 
 def _numbers(path: Path) -> np.ndarray:
     rows: list[list[float]] = []
-    with open(path, encoding="utf-8-sig") as handle:
-        for number, line in enumerate(handle, start=1):
-            if not line.strip():
-                continue
-            try:
-                rows.append([float(v) for v in line.split()])
-            except ValueError as error:
-                raise ValueError(f"{path}:{number}: expected numbers separated by spaces or tabs; {error}") from error
-            if len(rows[-1]) != len(rows[0]):
-                raise ValueError(f"{path}:{number}: {len(rows[-1])} numbers, the first row has {len(rows[0])}")
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            rows.append([float(v) for v in line.split()])
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: expected numbers separated by spaces or tabs; {error}") from error
+        if len(rows[-1]) != len(rows[0]):
+            raise ValueError(f"{path}:{number}: {len(rows[-1])} numbers, the first row has {len(rows[0])}")
     return np.array(rows, dtype=np.float64)
 
 
@@ -280,5 +285,11 @@ def _names(path: Path, id_column: str | None, word_column: str) -> tuple[list[st
         table = _table(path)
         names = table[_id_column(table, id_column, path)].astype(str).tolist()
         return names, table[word_column].astype(str).tolist() if word_column in table.columns else None
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
-    return [line.strip() for line in lines if line.strip()], None
+    return [line.strip() for line in _lines(path) if line.strip()], None
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not a text file, byte {error.start} is not UTF-8 ({error.reason})") from error

@@ -95,7 +95,8 @@ def sketches_from_archive(
 ) -> Sketches:
     """The images of an archive whose names match `matcher`; see `image_folder`."""
     dropped: Counter[str] = Counter()
-    rows = []
+    rows: list[dict[str, Any]] = []
+    outside: list[str] = []
     for path in archive.names():
         if PurePosixPath(path).suffix.lower() not in IMAGE_SUFFIXES:
             dropped["not an image file"] += 1
@@ -103,13 +104,11 @@ def sketches_from_archive(
         match = matcher.fullmatch(path)
         if match is None:
             dropped["outside the layout"] += 1
+            outside.append(path)
             continue
         rows.append(_row(path, match.groupdict(), condition_values, name))
     if not rows:
-        raise ValueError(
-            f"{name}: no image of {archive.describe('')} fits the layout {matcher.pattern!r} (left out: "
-            f"{dict(dropped) or 'nothing was there'}); image suffixes are {IMAGE_SUFFIXES}"
-        )
+        raise ValueError(f"{name}: {_nothing_fits(archive, matcher, dropped, outside)}")
     table = pd.DataFrame(rows)
     if conditions is not None:
         wanted = [float(c) for c in conditions]
@@ -131,6 +130,20 @@ def sketches_from_archive(
         flags=flags,
         source=source,
     )
+
+
+def _nothing_fits(archive: Archive, matcher: re.Pattern[str], dropped: Counter[str], outside: list[str]) -> str:
+    where = archive.describe("").rstrip("/")
+    if outside:
+        depth = outside[0].count("/")
+        hint = {
+            0: "put the images into one folder a concept",
+            1: "the layout for one folder a concept is 'concept'",
+            2: "folders in folders need layout=condition/concept or concept/condition",
+        }.get(depth, "say what every folder level is with layout, for example ignore/condition/concept")
+        return f"none of the {len(outside)} images in {where} fits {matcher.pattern!r}, first {outside[0]!r}; {hint}"
+    found = f"{dropped['not an image file']} other files are there" if dropped else "nothing is there"
+    return f"no image in {where} ({found}); image suffixes are {', '.join(IMAGE_SUFFIXES)}"
 
 
 def _row(path: str, groups: Mapping[str, str | None], values: Mapping[str, float] | None, name: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ does the only resize. Of animations and multi-page files the first frame is take
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import io
 import logging
@@ -73,7 +74,12 @@ class DecodeOptions:
     svg_size: int = 256
 
     def __post_init__(self) -> None:
-        ImageColor.getrgb(self.background)
+        try:
+            ImageColor.getrgb(self.background)
+        except (ValueError, AttributeError) as error:
+            near = difflib.get_close_matches(str(self.background).lower(), ImageColor.colormap, n=3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise ValueError(f"background must be a colour's name or #rrggbb, got {self.background!r}{hint}") from error
         if self.polarity not in POLARITIES:
             raise ValueError(f"polarity must be one of {POLARITIES}, got {self.polarity!r}")
         if self.max_pixels < 1 or self.svg_size < 1:

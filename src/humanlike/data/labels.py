@@ -23,6 +23,8 @@ def label_order(name: str, concepts: Iterable[str], labels: Sequence[str] | None
         >>> label_order("demo", ["owl", "bear", "owl"])
         ('bear', 'owl')
     """
+    if isinstance(labels, str):
+        raise ValueError(f"{name}: labels must be a list of names, got {labels!r}; write [{labels}]")
     found = sorted(set(concepts))
     order = tuple(found) if labels is None else tuple(str(label) for label in labels)
     if len(set(order)) != len(order):
@@ -31,9 +33,10 @@ def label_order(name: str, concepts: Iterable[str], labels: Sequence[str] | None
     unknown = [c for c in found if c not in set(order)]
     if unknown:
         near = difflib.get_close_matches(unknown[0], order, n=3)
+        nearest = f"; nearest labels to {unknown[0]!r}: {near}" if near else ""
         raise ValueError(
-            f"{name}: {len(unknown)} concept(s) are not in labels: {unknown[:5]}; "
-            f"nearest labels to {unknown[0]!r}: {near}"
+            f"{name}: {len(unknown)} concept(s) are not in labels: {unknown[:5]}{nearest}; add them, correct the "
+            "spelling, or leave labels out to take the concepts that are there"
         )
     if len(order) < 2:
         raise ValueError(f"{name}: one class only ({list(order)}); recognition needs at least two labels")

@@ -68,9 +68,9 @@ def class_files(archive: Archive, classes: Sequence[str] | str | int | None = No
     unknown = [c for c in wanted if c not in found]
     if unknown:
         near = difflib.get_close_matches(unknown[0], [*order, "seva"], n=3)
-        raise ValueError(
-            f"quickdraw: {len(unknown)} class(es) without a file: {unknown[:5]}; nearest to {unknown[0]!r}: {near}"
-        )
+        nearest = f"nearest to {unknown[0]!r}: {near}" if near else f"there are {', '.join(order[:8])}"
+        more = f" … ({len(order)} in all)" if not near and len(order) > 8 else ""
+        raise ValueError(f"quickdraw: {len(unknown)} class(es) without a file: {unknown[:5]}; {nearest}{more}")
     return {c: found[c] for c in sorted(set(wanted))}
 
 
@@ -125,8 +125,12 @@ def read_drawings(
             if not taken:
                 dropped["drawing without ink"] += 1
         if kept == 0:
-            raise ValueError(f"{archive.describe(file)}: no drawing of class {concept!r} is left ({dict(dropped)})")
+            raise ValueError(f"{archive.describe(file)}: no drawing of class {concept!r} is left ({_why(dropped)})")
     return packer.packed(), dropped
+
+
+def _why(dropped: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} × {reason}" for reason, count in dropped.items()) or "the file is empty"
 
 
 def _records(archive: Archive, file: str, skip: bool, dropped: Counter[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -159,6 +163,8 @@ class _Packer:
         missing = [k for k in ("word", "key_id", "drawing") if k not in record]
         if missing:
             raise ValueError(f"{place}: the record lacks {missing}; QuickDraw records have word, key_id, drawing")
+        if not isinstance(record["drawing"], list):
+            raise ValueError(f"{place}: drawing must be a list of strokes, got {type(record['drawing']).__name__}")
         if record["word"] != concept:
             raise ValueError(f"{place}: word {record['word']!r} in the file of class {concept!r}")
         key = str(record["key_id"])

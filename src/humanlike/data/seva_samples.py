@@ -15,7 +15,7 @@ from humanlike.types import Sketches
 
 ARCHIVE = "drawings.zip"
 REPOSITORY = "github.com/cogtoolslab/visual_abstractions_benchmarking_public2023"
-_LAYOUT = re.compile(r"(?:drawings/)?(?P<concept>[^/]+)/[^/]+\.png")
+_LAYOUT = re.compile(r"(?:drawings/)?(?P<concept>[^/]+)/(?P=concept)\d*\.png")
 
 
 def seva_samples(

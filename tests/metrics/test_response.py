@@ -342,3 +342,14 @@ def test_per_sketch_entropy_equals_the_function_to_the_fixed_points_unit():
     rows = row_entropy(p)
     expected = torch.stack([rows[cells == c].mean() for c in range(C - 1)])
     assert (metric.compute()["entropy"][:-1] - expected).abs().max() <= 2.0**-40
+
+
+@pytest.mark.parametrize("row", [[2**24, 5, 1], [2.0**23, 0.0, 0.0], [1e-14, 1e-14, 0.0], [0.0, 2.0**-41, 0.0]])
+def test_rows_that_fixed_point_cannot_hold_are_refused_and_add_nothing(row):
+    """2²⁴ responses of one label would come out as none, and a row of 10⁻¹⁴ as an empty cell."""
+    metric = ResponseDistribution(1, 3, torch.tensor([0]), entropy_estimator="pooled")
+    rows = torch.tensor([[1, 1, 1], row], dtype=torch.float64 if isinstance(row[0], float) else torch.int64)
+    with pytest.raises(ValueError, match=r"between 2⁻⁴¹ and 2²³ .* row 1 .* rescale"):
+        metric.update(rows, torch.tensor([0, 0]))
+    assert metric.num_rows == 0
+    assert metric.compute()["entropy"].isnan().all()

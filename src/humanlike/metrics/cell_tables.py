@@ -52,6 +52,20 @@ def from_fixed(total: Tensor) -> Tensor:
     return total.double() / _UNIT
 
 
+def require_fixed_point_range(responses: Tensor, name: str) -> None:
+    """Refuse rows that fixed point cannot hold: an entry of 2²³ overflows, a row nowhere above 2⁻⁴¹ vanishes."""
+    if responses.ndim == 1:
+        return
+    peak_N = responses.amax(dim=1).double()
+    bad_N = (peak_N >= 2.0 ** (63 - FIXED_POINT_BITS)) | (peak_N <= 2.0 ** -(FIXED_POINT_BITS + 1))
+    if bool(bad_N.any()):
+        row = int(bad_N.nonzero()[0])
+        raise ValueError(
+            f"{name} must have its largest entry between 2⁻⁴¹ and 2²³ in every row, because rows are summed in units "
+            f"of 2⁻⁴⁰; that of row {row} is {peak_N[row].item()!r}: rescale the rows"
+        )
+
+
 def add_rows(table_CL: Tensor, cells_N: Tensor, responses: Tensor, *, fixed: bool) -> None:
     """Add each row, a hard label (N,) or counts or probabilities (N, L), to its cell, in place and exactly."""
     if responses.ndim == 1:

@@ -7,7 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from humanlike.metrics.cell_tables import CellMetric, add_rows, checked_responses, from_fixed
+from humanlike.metrics.cell_tables import (
+    CellMetric,
+    add_rows,
+    checked_responses,
+    from_fixed,
+    require_fixed_point_range,
+)
 from humanlike.metrics.functional.divergence import jensen_shannon_distance
 
 
@@ -57,11 +63,13 @@ class JensenShannonDistance(CellMetric):
 
         Raises:
             TypeError: If an argument is no tensor or of a wrong dtype.
-            ValueError: If a label, entry, cell or the side is out of range, or shapes do not fit.
+            ValueError: If a label, entry, cell or the side is out of range, shapes do not fit, or a row cannot be held
+                (see `require_fixed_point_range`).
         """
         if side not in (0, 1):
             raise ValueError(f"side must be 0 or 1, got {side!r}")
         responses = checked_responses(labels_or_probs, "labels_or_probs", self.num_labels)
+        require_fixed_point_range(responses, "labels_or_probs")
         cells = self._checked_cells(cells, len(responses))
         self._count_rows(len(responses))
         add_rows((self.side_0, self.side_1)[side], cells, responses, fixed=True)

@@ -8,7 +8,15 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from humanlike.metrics.cell_tables import CellMetric, add_rows, checked_responses, from_fixed, tensor_digest, to_fixed
+from humanlike.metrics.cell_tables import (
+    CellMetric,
+    add_rows,
+    checked_responses,
+    from_fixed,
+    require_fixed_point_range,
+    tensor_digest,
+    to_fixed,
+)
 from humanlike.metrics.functional.arguments import (
     INTEGER_DTYPES,
     index_vector,
@@ -145,6 +153,7 @@ class ResponseDistribution(CellMetric):
                 then.
         """
         responses = checked_responses(labels_or_probs, "labels_or_probs", self.num_labels)
+        require_fixed_point_range(responses, "labels_or_probs")
         cells = self._checked_cells(cells, len(responses))
         per_sketch, estimator = _MODES[self.entropy_estimator]
         if per_sketch and responses.ndim == 1 and len(responses):

@@ -310,6 +310,40 @@ def test_a_readout_that_did_not_converge_is_said(study, unconverged_readout):
     assert result.details["readout"] == {"converged": False}
 
 
+def test_intervals_of_another_kind_than_asked_are_named(study, readout, features_of):
+    """A model without any relation to people: some R² are negative, where the ratio of the interval has no meaning."""
+    data, _ = study
+    rows = np.flatnonzero(data.table["condition"] == 16.0)
+    named = []
+    for seed in range(4):
+        noise = np.random.default_rng(seed).normal(size=(len(rows), 20)).astype(np.float32)
+        result = seva().run(data.select(rows), features_of(noise), readout)
+        others = result.details["interval"]["kind_of_others"]
+        assert set(others) <= {f"alignment_{m}" for m in METRICS}
+        assert set(others.values()) <= {"basic"}
+        named += list(others)
+    assert named
+    assert seva(interval="basic").run(data.select(rows), features_of(noise), readout).details["interval"][
+        "kind_of_others"
+    ] == {}  # fmt: skip
+
+
+def test_pooled_hard_labels_have_no_chance_line_of_entropy(study, readout):
+    data, features = study
+    chance = {p: seva(protocol=p).run(data, features, readout).details["chance"] for p in ("corrected", "paper_text")}
+    assert chance["corrected"] == {"accuracy": 1 / 8, "entropy": pytest.approx(np.log(8)), "snp": 0.5}
+    assert chance["paper_text"]["entropy"] is None
+
+
+def test_a_zero_row_of_the_semantic_space_is_named_by_its_label_index(study, readout):
+    data, features = study
+    space = data.semantic_space.copy()
+    space[[0, 2]] = np.nan
+    space[7] = 0.0
+    with pytest.raises(ValueError, match="zero in row 7 "):
+        seva().run(replace(data, semantic_space=space), features, readout)
+
+
 @pytest.mark.parametrize(
     ("kwargs", "sentence"),
     [

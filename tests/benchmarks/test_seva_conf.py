@@ -20,6 +20,9 @@ def test_benchmark_keys_are_the_keywords_with_their_defaults(conf):
     assert keys.pop("_target_") == "humanlike.benchmarks.seva.SevaBenchmark"
     assert "metric" in keys.pop("metric")
     parameters = inspect.signature(SevaBenchmark).parameters
+    # The preset has a short name of its own at the top of the command's configuration.
+    assert keys.pop("protocol") == "${protocol}"
+    keys["protocol"] = conf("evaluate")["protocol"]
     assert {**keys, "metric": None} == {name: p.default for name, p in parameters.items()}
 
 

@@ -77,6 +77,13 @@ def test_difference_recentres_each_side():
     np.testing.assert_allclose(recentred(0.6, a).mean(), 0.6, atol=1e-12)
 
 
+def test_a_difference_says_where_a_side_is_not_stretched():
+    up, down = np.array([0.1, 0.2, 0.3]), np.array([-0.1, 0.0, -0.2])
+    assert difference(0.4, up, 0.3, up).kind == "ratio_centred"
+    assert difference(0.4, up, 0.3, down).kind == "basic"
+    assert difference(0.4, down, 0.3, up).kind == "basic"
+
+
 def test_coverage_for_an_attenuated_r2():
     """Cells are means of 16 noisy images; truth = mean over repeat studies. Percentile misses, ratio-centred hits."""
     rng = np.random.default_rng(3)

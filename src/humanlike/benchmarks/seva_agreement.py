@@ -34,7 +34,7 @@ class ErrorConsistency:
         participants: Participants whose κ with the model is defined.
         pairs: Pairs of participants whose κ is defined.
         common_items_median: Median number of common items of these pairs.
-        repeated_judgments: Judgments left out because the participant had judged the item before.
+        repeated_judgments: Judgments left out because another one of the same item by the same participant is used.
     """
 
     value: float
@@ -68,8 +68,9 @@ def error_consistency_with_people(
 ) -> ErrorConsistency:
     """Error consistency of a model with people over the items that each participant judged.
 
-    A participant's answer to an item is the first guess of the first judgment of it. Items a participant did
-    not see are left out of that participant's κ.
+    A participant's answer to an item is the first guess of one judgment of it: where one person judged an item more
+    than once, the first in the order of `responses`, which carries no time. Items a participant did not see are left
+    out of that participant's κ.
 
     Args:
         correct_N: (N,) whether the model's top-1 label of an item is its target.

@@ -125,6 +125,12 @@ def neighbour_ranks(space_LD: np.ndarray | None, num_labels: int) -> NeighbourRa
             f"the semantic space is not finite in row {int(broken[0])} and {len(broken) - 1} other row(s); a row is "
             "finite throughout, or NaN throughout for a label without an embedding"
         )
+    zero = np.flatnonzero((space == 0).all(1))
+    if len(zero):
+        raise ValueError(
+            f"the semantic space is zero in row {int(zero[0])} and {len(zero) - 1} other row(s), which has no "
+            "direction; a label without an embedding is a row of NaN"
+        )
     known = np.flatnonzero(~unknown_L)
     ranks_LL = np.full((num_labels, num_labels), -1, np.int64)
     if len(known) > 1:

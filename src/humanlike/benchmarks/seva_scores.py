@@ -77,18 +77,19 @@ def _consistency(split: SplitHalf, corrected: bool) -> dict[str, Any]:
 def add_alignment_scores(report: Report, estimator: Estimator, people: PeopleSide, model: Side) -> None:
     """Alignment and ΔR² of every metric, the gap to people's consistency, and which cells had to be left out."""
     single = estimator.design.num_conditions == 1
-    gaps, degenerate = {}, {}
+    gaps, degenerate, kinds = {}, {}, {}
     for metric in METRICS:
         alignment = estimator.alignment(people.side, model, metric)
         n = int(paired_cells(people.side.full[metric], model.full[metric])[0])
         split = people.consistency.get(metric)
         report.scores[f"alignment_{metric}"] = score_of(alignment, n, "R2", **_ceiling(split))
-        report.scores[f"delta_r2_{metric}"] = (
-            ScoreValue(None, n=n, unit="R2")
-            if single
-            else score_of(estimator.added_r2(people.side, model, metric), n, "R2")
-        )
         degenerate[f"alignment_{metric}"] = alignment.interval.n_degenerate
+        kinds[f"alignment_{metric}"] = alignment.interval.kind
+        report.scores[f"delta_r2_{metric}"] = ScoreValue(None, n=n, unit="R2")
+        if not single:
+            added = estimator.added_r2(people.side, model, metric)
+            report.scores[f"delta_r2_{metric}"] = score_of(added, n, "R2")
+            kinds[f"delta_r2_{metric}"] = added.interval.kind
         if split is not None:
             gaps[metric] = _gap(alignment, split)
         has_metric = np.isfinite([people.side.full[metric], model.full[metric]]).any()
@@ -97,7 +98,9 @@ def add_alignment_scores(report: Report, estimator: Estimator, people: PeopleSid
         if has_metric and number(alignment.value) is None:
             report.flags.append(f"alignment_{metric}_undefined")
     report.details["gap"] = gaps
-    report.details["interval"]["degenerate_replicates"] = degenerate
+    # A ratio-centred interval is a basic one where the ratio is not positive; that must not pass unseen.
+    others = {name: kind for name, kind in kinds.items() if kind != estimator.protocol.interval}
+    report.details["interval"] |= {"degenerate_replicates": degenerate, "kind_of_others": others}
 
 
 def _ceiling(split: SplitHalf | None) -> dict[str, Any]:
@@ -159,8 +162,10 @@ def add_absent_people(report: Report) -> None:
 def chance_levels(protocol: Protocol, num_concepts: int, ranked: bool) -> dict[str, float | None]:
     """What a model that knows nothing would score, where that is a number.
 
-    A uniform choice among the K concepts that occur: accuracy 1/K, entropy log K. Uniform errors give a semantic
+    A uniform choice among the K concepts that occur: accuracy 1/K, entropy log K of its probabilities; the entropy of
+    pooled hard labels depends on their number (16 labels reach log 16 at most). Uniform errors give a semantic
     neighbour preference of 0.5 under the exact variant; under the published one it depends on the number of errors.
     """
+    entropy = float(np.log(num_concepts)) if protocol.model_entropy == "per_sketch" else None
     exact = ranked and protocol.model_snp == "exact"
-    return {"accuracy": 1 / num_concepts, "entropy": float(np.log(num_concepts)), "snp": 0.5 if exact else None}
+    return {"accuracy": 1 / num_concepts, "entropy": entropy, "snp": 0.5 if exact else None}

@@ -14,7 +14,7 @@ from humanlike.rng import generator
 from humanlike.stats.cell_bootstrap import METRICS, cell_metrics
 from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.coded_responses import CodedResponses
-from humanlike.stats.intervals import Interval, basic, percentile, recentred
+from humanlike.stats.intervals import Interval, basic, percentile, ratio_centred, recentred
 from humanlike.stats.regression import alignment_r2, split_correlation
 from humanlike.stats.sketch_statistics import people_statistics
 from humanlike.stats.switches import PeopleSwitches
@@ -165,7 +165,8 @@ def gap_to_consistency(
     else:
         welch = ttest_ind(s_known, a_known, equal_var=False)
         t, df, p = float(welch.statistic), float(welch.df), float(welch.pvalue)
-    return ConsistencyGap(difference, Interval(spread.low, spread.high, "ratio_centred", lost), t, df, p)
+    kind = ratio_centred(alignment, a_known).kind
+    return ConsistencyGap(difference, Interval(spread.low, spread.high, kind, lost), t, df, p)
 
 
 def _mean(values: np.ndarray) -> float:

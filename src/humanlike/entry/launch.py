@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from humanlike.entry.arguments import HELP, parse_arguments
 from humanlike.entry.conf import conf_dir, register_resolvers
-from humanlike.entry.overrides import OverrideError, check_overrides, normalise
+from humanlike.entry.overrides import OverrideError, check_overrides
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -33,45 +34,24 @@ def launch(config_name: str, task: Callable[[DictConfig, Path], Any]) -> None:
         task: Does the work; its folder is Hydra's run folder. It must be importable, because launchers send it to
             other processes.
     """
-    if any(a in {"--help", "-h"} for a in sys.argv[1:]):
+    if HELP & set(sys.argv[1:]):
         from humanlike.entry.help import help_text
 
         print(help_text(config_name))
         sys.exit(0)
-    sys.argv[1:] = normalise(sys.argv[1:])
-    overrides = [a for a in sys.argv[1:] if not a.startswith("-") and "=" in a]
-    asks_hydra = any(a in {"--hydra-help", "--info", "-i", "--version"} for a in sys.argv[1:])
-    stray = [a for a in sys.argv[1:] if not a.startswith("-") and "=" not in a and not a.startswith("~")]
-    if stray and not asks_hydra and not _takes_value(stray[0]):
-        _leave(f"{stray[0]!r} is not understood: settings are written key=value (see --help)", WRONG_USE)
-    if not asks_hydra:
-        try:
-            check_overrides(config_name, overrides)
-        except OverrideError as error:
-            _leave(str(error), WRONG_USE)
+    try:
+        line = parse_arguments(sys.argv[1:])
+        sys.argv[1:] = line.arguments
+        if not (line.about_hydra or line.other_config):
+            check_overrides(config_name, line.overrides, multirun=line.multirun, config_dirs=line.config_dirs)
+    except OverrideError as error:
+        _leave(str(error), WRONG_USE)
     import hydra
 
     register_resolvers()
     job = Job(task)
     hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=config_name)(job)()
     sys.exit(_exit_status())
-
-
-def _takes_value(argument: str) -> bool:
-    position = sys.argv.index(argument) - 1
-    flags = {
-        "--cfg",
-        "-c",
-        "--package",
-        "-p",
-        "--config-dir",
-        "-cd",
-        "--config-name",
-        "-cn",
-        "--config-path",
-        "-cp",
-    }
-    return sys.argv[position] in flags
 
 
 class Job:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,104 +23,175 @@ def normalise(overrides: Sequence[str]) -> list[str]:
     return [SWITCHES.get(o, o) for o in overrides if o not in OFF]
 
 
-def check_overrides(config_name: str, overrides: Sequence[str]) -> None:
+def check_overrides(
+    config_name: str, overrides: Sequence[str], *, multirun: bool = True, config_dirs: Sequence[str] = ()
+) -> None:
     """Check that every override names something that exists, before anything runs.
 
     Values of a sweep (`a,b`) are checked one by one.
+
+    Args:
+        config_name: File name in conf/ without suffix.
+        overrides: Hydra overrides.
+        multirun: Whether sweeps are allowed.
+        config_dirs: Further folders of configuration files (`--config-dir`).
 
     Raises:
         OverrideError: A sentence with the nearest valid names.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
 
+    for folder in config_dirs:
+        if not Path(folder).is_dir():
+            raise OverrideError(f"there is no folder {folder!r} to take configuration files from (--config-dir)")
     parser = OverridesParser.create()
-    plain: list[list[str]] = []
-    for text in overrides:
-        try:
-            parsed = parser.parse_override(text)
-        except HydraException as error:
-            raise OverrideError(f"cannot read the override {text!r}: {str(error).splitlines()[0]}") from error
-        if parsed.key_or_group.startswith("hydra"):
-            continue
-        if parsed.is_sweep_override():
-            prefix = text.split("=", 1)[0]
-            plain.append([f"{prefix}={value}" for value in parsed.sweep_string_iterator()])
-        else:
-            plain.append([text])
+    plain = [_choices(text, _parsed(text, parser), multirun) for text in overrides]
+    check = _Check(config_name, parser, tuple(config_dirs))
     with hydra_session():
         base = [choices[0] for choices in plain]
         for position, choices in enumerate(plain):
-            _check_addition(config_name, parser.parse_override(choices[0]))
+            check.addition(parser.parse_override(choices[0]))
             for choice in choices[1:]:
-                _compose(config_name, [*base[:position], choice, *base[position + 1 :]], parser)
-        _compose(config_name, base, parser)
+                check.compose([*base[:position], choice, *base[position + 1 :]])
+        check.compose(base)
 
 
-def _compose(config_name: str, overrides: list[str], parser: Any) -> Any:
-    from hydra import compose
-    from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
+def _parsed(text: str, parser: Any) -> Any:
+    from hydra.errors import HydraException
 
     try:
-        return compose(config_name=config_name, overrides=overrides)
-    except (MissingConfigException, ConfigCompositionException, HydraException, ValueError) as error:
-        raise _explain(config_name, overrides, error, parser) from error
+        return parser.parse_override(text)
+    except HydraException as error:
+        key = text.partition("=")[0]
+        raise OverrideError(
+            f"cannot read the override {text!r}: {str(error).splitlines()[0].partition(' expecting {')[0]}; a value "
+            f"with blanks or any of =,:()[]{{}} stands in quotes inside quotes: '{key}=\"…\"'"
+        ) from error
 
 
-def _explain(config_name: str, overrides: list[str], error: Exception, parser: Any) -> OverrideError:
-    """Find the first override that breaks the composition and say what would fit in its place."""
-    from hydra import compose
-
-    for upto in range(1, len(overrides) + 1):
-        try:
-            compose(config_name=config_name, overrides=overrides[:upto])
-        except Exception as first:
-            culprit = parser.parse_override(overrides[upto - 1])
-            return _sentence(config_name, culprit, overrides[upto - 1], overrides[: upto - 1], first)
-    return OverrideError(f"the configuration {config_name} cannot be composed: {_first_line(error)}")
-
-
-def _sentence(config_name: str, culprit: Any, text: str, before: list[str], error: Exception) -> OverrideError:
-    key, value = culprit.key_or_group, culprit.value()
-    group = conf_dir() / key
-    if group.is_dir():
-        options = group_options(group)
-        named = [str(v) for v in value] if isinstance(value, list) else [str(value)]
-        wrong = next((v for v in named if v not in options), named[0])
-        return OverrideError(
-            f"there is no {key} named {wrong!r}; {_nearest(wrong, options)} (conf/{key} has: {', '.join(options)})"
+def _choices(text: str, parsed: Any, multirun: bool) -> list[str]:
+    """The override once for every value of a sweep."""
+    if not parsed.is_sweep_override():
+        return [text]
+    key, _, value = text.partition("=")
+    if not multirun:
+        raise OverrideError(
+            f"{text!r} names several values: add -m to run every one, or write {key}=[{value}] for a list"
         )
-    keys = list(_keys(config_name, before))
-    if key not in keys:
-        return OverrideError(f"there is no setting {key!r} ({text}); {_nearest(key, [*keys, *groups()])}")
-    return OverrideError(f"the override {text!r} does not fit: {_first_line(error)}")
+    return [f"{key}={choice}" for choice in parsed.sweep_string_iterator()]
 
 
-def _check_addition(config_name: str, override: Any) -> None:
-    """`+key=value` may only add a keyword to something that is constructed; elsewhere nobody would ever read it."""
-    if not (override.is_add() or override.is_force_add()) or (conf_dir() / override.key_or_group).is_dir():
-        return
-    key = override.key_or_group
-    keys = list(_keys(config_name, []))
-    parent = key.rpartition(".")[0]
-    if key in keys or (parent and f"{parent}._target_" in keys):
-        return
-    raise OverrideError(f"nothing reads the added setting {key!r}; {_nearest(key, [*keys, *groups()])}")
+@dataclass(frozen=True)
+class _Check:
+    """Composes the configuration to see what breaks; inside a Hydra session."""
+
+    config_name: str
+    parser: Any
+    config_dirs: tuple[str, ...]
+
+    def compose(self, overrides: list[str]) -> None:
+        """Compose; what breaks becomes an OverrideError, and so does code that Hydra itself would run."""
+        from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
+
+        try:
+            config = self._composed(overrides)
+        except (MissingConfigException, ConfigCompositionException, HydraException, ValueError) as error:
+            raise self._explain(overrides, error) from error
+        _check_hydra_targets(config.hydra)
+
+    def addition(self, override: Any) -> None:
+        """`+key=value` may only add a keyword to something that is constructed; nobody would read it elsewhere."""
+        key = override.key_or_group
+        if not (override.is_add() or override.is_force_add()) or self._options(key) or key.startswith("hydra"):
+            return
+        keys = self._keys([])
+        parent = key.rpartition(".")[0]
+        if key in keys or (parent and f"{parent}._target_" in keys):
+            return
+        raise OverrideError(f"nothing reads the added setting {key!r}; {_nearest(key, [*keys, *groups()])}")
+
+    def _composed(self, overrides: list[str]) -> Any:
+        from hydra import compose
+
+        found = [f"hydra.searchpath=[{','.join(_quoted(Path(d).resolve().as_uri()) for d in self.config_dirs)}]"]
+        return compose(self.config_name, [*(found if self.config_dirs else []), *overrides], return_hydra_config=True)
+
+    def _explain(self, overrides: list[str], error: Exception) -> OverrideError:
+        """Find the first override that breaks the composition and say what would fit in its place."""
+        for upto in range(1, len(overrides) + 1):
+            try:
+                self._composed(overrides[:upto])
+            except Exception as first:
+                culprit = self.parser.parse_override(overrides[upto - 1])
+                return OverrideError(self._sentence(culprit, overrides[upto - 1], overrides[: upto - 1], first))
+        return OverrideError(f"the configuration {self.config_name} cannot be composed: {_first_line(error)}")
+
+    def _sentence(self, culprit: Any, text: str, before: list[str], error: Exception) -> str:
+        key = culprit.key_or_group
+        options = self._options(key)
+        if options and not culprit.is_delete():
+            value = culprit.value()
+            named = [str(v) for v in value] if isinstance(value, list) else [str(value)]
+            wrong = next((v for v in named if v not in options), None)
+            if wrong is not None:
+                return f"there is no {key} named {wrong!r}; {_nearest(wrong, options)} ({key}: {', '.join(options)})"
+            if culprit.is_add():
+                return f"a {key} is chosen already, so nothing is added: write {text.lstrip('+')!r}"
+        keys = self._keys(before, inside_hydra=key.startswith("hydra"))
+        if key not in keys and not options:
+            return f"there is no setting {key!r} ({text}); {_nearest(key, [*keys, *groups()])}"
+        if culprit.is_delete():
+            return f"{key} is not set, so {text!r} has nothing to take away"
+        return f"the override {text!r} does not fit: {_first_line(error)}"
+
+    def _roots(self) -> list[Path]:
+        return [conf_dir(), *map(Path, self.config_dirs)]
+
+    def _options(self, key: str) -> list[str]:
+        """Names of the configurations of a group; none where `key` is no group."""
+        if key.startswith("hydra/"):
+            from hydra.core.global_hydra import GlobalHydra
+
+            return list(GlobalHydra.instance().config_loader().get_group_options(key))
+        return sorted({name for root in self._roots() for name in group_options(root / key)})
+
+    def _keys(self, overrides: list[str], inside_hydra: bool = False) -> list[str]:
+        from omegaconf import open_dict
+
+        config = self._composed(overrides)
+        if not inside_hydra:
+            with open_dict(config):
+                del config["hydra"]
+        return list(_walk(config, ""))
 
 
-def _keys(config_name: str, overrides: list[str]) -> Iterator[str]:
-    from hydra import compose
+def _check_hydra_targets(node: Any) -> None:
+    """Refuse a launcher, sweeper or callback that comes from outside the allowed packages."""
+    from omegaconf import OmegaConf
+
+    from humanlike.entry.targets import TargetError, check_target, targets
+
+    for path, entry in targets(OmegaConf.to_container(node, resolve=False), "hydra"):
+        if not str(entry["_target_"]).startswith(("hydra._internal.", "hydra_plugins.")):
+            try:
+                check_target(entry["_target_"], path)
+            except TargetError as error:
+                raise OverrideError(str(error)) from error
+
+
+def _walk(node: Any, prefix: str) -> Iterator[str]:
     from omegaconf import DictConfig
 
-    def walk(node: Any, prefix: str) -> Iterator[str]:
-        for name in node:
-            full = f"{prefix}{name}"
-            yield full
-            child = node._get_node(name)
-            if isinstance(child, DictConfig) and not child._is_none() and not child._is_missing():
-                yield from walk(child, f"{full}.")
+    for name in node:
+        full = f"{prefix}{name}"
+        yield full
+        child = node._get_node(name)
+        if isinstance(child, DictConfig) and not child._is_none() and not child._is_missing():
+            yield from _walk(child, f"{full}.")
 
-    yield from walk(compose(config_name=config_name, overrides=overrides), "")
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "\\'") + "'"
 
 
 def groups() -> list[str]:

@@ -54,9 +54,9 @@ def build(config: Any, **extra: Any) -> Any:
     from omegaconf import OmegaConf
 
     plain = OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
-    for path, node in _targets(plain, ""):
+    for path, node in targets(plain, ""):
         check_target(node["_target_"], path)
-    for path, node in _targets(plain, ""):
+    for path, node in targets(plain, ""):
         check_keywords(node, path, extra if path == "" else {})
     try:
         return instantiate(plain, **extra, _convert_="all")
@@ -103,12 +103,13 @@ def check_keywords(node: dict[str, Any], path: str = "", extra: dict[str, Any] |
         raise TargetError(f"{target} takes no {key!r}{f' (at {path})' if path else ''}{hint}")
 
 
-def _targets(node: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def targets(node: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every mapping with a `_target_` in a plain configuration, with the path of keys that leads to it."""
     if isinstance(node, dict):
         if "_target_" in node:
             yield path, node
         for key, value in node.items():
-            yield from _targets(value, f"{path}.{key}" if path else str(key))
+            yield from targets(value, f"{path}.{key}" if path else str(key))
     elif isinstance(node, list):
         for i, value in enumerate(node):
-            yield from _targets(value, f"{path}[{i}]")
+            yield from targets(value, f"{path}[{i}]")

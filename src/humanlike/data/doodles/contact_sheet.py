@@ -48,7 +48,7 @@ def write_sheets(folder: str | Path) -> list[Path]:
     half = data.target_N < len(data.labels) // 2
     some = data.table["concept"].isin(["cow", "flower", "guitar", "taxi"]).to_numpy()
     sheets = {
-        "doodles_full": (np.flatnonzero(longest & (number == 3)), 8),
+        "doodles_full": (np.flatnonzero(longest & (number == 7)), 8),
         "doodles_conditions_1": (np.flatnonzero((number == 1) & half), 8),
         "doodles_conditions_2": (np.flatnonzero((number == 2) & ~half), 8),
         "doodles_instances": (np.flatnonzero(longest & some), 8),

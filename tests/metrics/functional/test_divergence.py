@@ -147,6 +147,18 @@ def test_gradients_are_finite_everywhere_and_zero_at_zero(function):
         assert (gradient[1:3] == 0).all()
 
 
+@pytest.mark.parametrize("labels", [3, 50])
+def test_the_gradient_of_disjoint_rows_pulls_them_together(labels):
+    p = torch.zeros(labels, dtype=torch.float64)
+    p[0] = 1
+    q = p.roll(1)
+    p.requires_grad_()
+    (grad,) = torch.autograd.grad(jensen_shannon_divergence(p, q), p)
+    direct = 0.5 * torch.log(p.detach().clamp(min=1e-12) / (0.5 * (p.detach() + q)).clamp(min=5e-13))
+    torch.testing.assert_close(grad, direct - direct[0], rtol=1e-12, atol=1e-14)
+    assert grad[1] < -13
+
+
 def test_descent_on_the_divergence_reaches_the_target():
     target = torch.tensor([0.0, 0.2, 0.8], dtype=torch.float64)
     logits = torch.tensor([3.0, 0, 0], dtype=torch.float64, requires_grad=True)
@@ -248,3 +260,18 @@ def test_divergence_rank_shares_ties_and_skips_empty_cells():
 def test_refusals_name_the_place(call, error, sentence):
     with pytest.raises(error, match=sentence):
         call()
+
+
+def test_ties_of_rows_that_differ_by_a_permutation_share_their_rank():
+    """Distances that are equal on paper differ by the order of their sums; scipy's, rounded, are the referee."""
+    rng = np.random.default_rng(1)
+    labels = 7
+    for _ in range(30):
+        human, machine = rng.integers(0, 3, (20, labels)), rng.integers(0, 3, (6, labels))
+        human[:, 0] += human.sum(1) == 0
+        machine[:, 0] += machine.sum(1) == 0
+        concept_m, concept_h = rng.integers(0, 4, 6), np.arange(20) % 4
+        value = divergence_rank(*map(torch.from_numpy, (machine, human, concept_m, concept_h)))
+        for row, concept, got in zip(machine, concept_m, value.tolist(), strict=True):
+            distance = np.round([jensenshannon(row, other) for other in human], 7)
+            assert got == rankdata(distance)[concept_h == concept].min()

@@ -27,6 +27,8 @@ _LOG2 = math.log(2.0)
 # below this many epsilons of the coarser input, t is 0, so that rows which are proportional have distance 0.
 _EPSILONS = 4.0
 _SMALLEST_P = 1e-12
+# Distances of rows that differ by a permutation of labels are equal but for the order of their sums.
+_TIE = 1e-12
 
 
 def jensen_shannon_divergence(p_BL: Tensor, q_BL: Tensor, base: float | None = None) -> Tensor:
@@ -60,8 +62,7 @@ def jensen_shannon_divergence(p_BL: Tensor, q_BL: Tensor, base: float | None = N
     p, q, shape = _paired(p_BL, q_BL)
     tiny = _EPSILONS * max(_epsilon(p), _epsilon(q))
     divergence_B: Tensor = _Divergence.apply(_normalised(p), _normalised(q), tiny)
-    # Rounding may lift disjoint rows above log 2 by an ulp.
-    return (divergence_B.clamp(max=_LOG2) / scale).reshape(shape)
+    return (divergence_B / scale).reshape(shape)
 
 
 def jensen_shannon_distance(p_BL: Tensor, q_BL: Tensor, base: float | None = None) -> Tensor:
@@ -136,8 +137,8 @@ def divergence_rank(machine_ML: Tensor, human_HL: Tensor, machine_concept_M: Ten
     """How near is a machine sketch's response distribution to those of human sketches of the same concept?
 
     For each machine cell, all human cells (every concept, every condition) are ranked by Jensen-Shannon distance to
-    it, ties sharing their average rank; the value is the smallest rank among the human cells of the machine cell's
-    concept. 1 is best.
+    it, ties (to 1e-12) sharing their average rank; the value is the smallest rank among the human cells of the machine
+    cell's concept. 1 is best.
 
     Args:
         machine_ML: (M, L) counts or probabilities ≥ 0, a row for each machine cell.
@@ -186,7 +187,8 @@ def divergence_rank(machine_ML: Tensor, human_HL: Tensor, machine_concept_M: Ten
 def _smallest_rank(distance_MH: Tensor, same_MH: Tensor) -> Tensor:
     """Average rank of the nearest permitted column; NaN for a row without one."""
     best_M1 = torch.where(same_MH, distance_MH, torch.inf).amin(dim=1, keepdim=True)
-    nearer_M, equal_M = (distance_MH < best_M1).sum(dim=1), (distance_MH == best_M1).sum(dim=1)
+    nearer_M = (distance_MH < best_M1 - _TIE).sum(dim=1)
+    equal_M = ((distance_MH - best_M1).abs() <= _TIE).sum(dim=1)
     return torch.where(same_MH.any(dim=1), nearer_M + (equal_M + 1) / 2.0, torch.nan).double()
 
 
@@ -221,7 +223,9 @@ class _Divergence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, p_BL: Tensor, q_BL: Tensor, tiny: float) -> Tensor:
-        divergence_B = _terms(p_BL, q_BL, tiny).sum(dim=-1)
+        # Rounding may lift disjoint rows above log 2 by an ulp. Cut here, because outside of this function the gradient
+        # of a clamp would be 0 at its bound, and disjoint rows would never approach each other.
+        divergence_B = _terms(p_BL, q_BL, tiny).sum(dim=-1).clamp(max=_LOG2)
         ctx.save_for_backward(p_BL, q_BL, divergence_B)
         return divergence_B
 

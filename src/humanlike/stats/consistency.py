@@ -65,7 +65,8 @@ class ConsistencyGap:
         difference: Consistency minus alignment, full-sample values; above 0 where people agree better with one another.
         interval: Of the difference; its width does not depend on the number of replicates.
         welch_t: t of Welch's test between the split and the bootstrap distribution, as in the paper. It grows with the
-            square root of the number of replicates, which is a free choice, so it is no evidence by itself.
+            square root of the number of replicates, which is a free choice, so it is no evidence by itself; and because
+            the replicates of an R² lie below it, t can be positive where `difference` is negative.
         welch_df: Its degrees of freedom.
         welch_p: Its two-sided p.
     """

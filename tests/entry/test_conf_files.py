@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from humanlike.entry.conf import compose, conf_dir
 from humanlike.entry.overrides import group_options, groups
-from humanlike.entry.targets import _targets, check_keywords, check_target
+from humanlike.entry.targets import check_keywords, check_target, targets
 
 # Group → the command whose configuration holds it, where that is not evaluate.
 TRAIN_ONLY = {"task"}
@@ -22,7 +22,7 @@ def composed(group, name):
 def test_the_file_names_what_exists(group, name):
     config = composed(group, name)
     plain = OmegaConf.to_container(config, resolve=False)
-    found = list(_targets(plain, ""))
+    found = list(targets(plain, ""))
     assert found
     for path, node in found:
         check_target(node["_target_"], path)

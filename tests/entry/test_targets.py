@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from humanlike.entry.conf import compose
 from humanlike.entry.targets import TargetError, build
 
 
@@ -48,3 +49,40 @@ def test_the_constructors_own_error_comes_through(monkeypatch):
     monkeypatch.setenv("HUMANLIKE_ALLOW_TARGETS", "fractions")
     with pytest.raises(ZeroDivisionError):
         build({"_target_": "fractions.Fraction", "numerator": 1, "denominator": 0})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["dataset=image_folder", "dataset.root=null"], r"dataset\.root must be a word or a path, got None"),
+        (
+            ["dataset=image_folder", "dataset.root=x", "dataset.svg_size=big"],
+            r"dataset\.svg_size must be a whole number",
+        ),
+        (["dataset=image_folder", "dataset.root=x", "dataset.labels=owl"], r"dataset\.labels must be a list \(every"),
+        (
+            ["dataset=image_folder", "dataset.root=x", "dataset.condition_values=7"],
+            r"must be a mapping .* or null, got 7",
+        ),
+        (
+            ["dataset=image_folder", "dataset.root=x", "dataset.semantic_space=s.csv"],
+            r"a mapping .* or null, got 's\.csv'",
+        ),
+        (
+            ["dataset=quickdraw", "dataset.root=x", "dataset.time_cuts=4"],
+            r"time_cuts must be a list .*a number.*, got 4",
+        ),
+        (["dataset=quickdraw", "dataset.root=x", "dataset.time_cuts=[4s]"], r"time_cuts must be a list .*got \['4s'\]"),
+        (["dataset.concepts=[lion]", "dataset.seed=true"], r"dataset\.seed must be a whole number, got True"),
+    ],
+)
+def test_values_of_a_wrong_type_are_named_with_their_key(overrides, words):
+    with pytest.raises(TargetError, match=words):
+        build(compose("evaluate", overrides).dataset)
+    with pytest.raises(TargetError, match=r"readout\.C must be a number, got 'abc'"):
+        build(compose("evaluate", ["readout.C=abc"]).readout)
+
+
+def test_the_group_of_a_refused_target_is_named():
+    with pytest.raises(TargetError, match=r"asks for 'os\.system' \(at backbone\)"):
+        build(compose("evaluate", ["backbone._target_=os.system"]).backbone)

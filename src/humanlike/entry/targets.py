@@ -10,8 +10,10 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 ALLOWED = (
     "humanlike.",
@@ -25,6 +27,22 @@ ALLOWED = (
     "open_clip.create_model",
 )
 ENVIRONMENT = "HUMANLIKE_ALLOW_TARGETS"
+SCALARS: dict[Any, Any] = {
+    int: int,
+    float: (int, float),
+    bool: bool,
+    str: str,
+    Path: (str, Path),
+    type(None): type(None),
+}
+WORDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a word",
+    Path: "a path",
+    type(None): "null",
+}
 RESERVED = {"_target_", "_partial_", "_recursive_", "_convert_", "_args_"}
 
 
@@ -50,14 +68,18 @@ def build(config: Any, **extra: Any) -> Any:
         Exception: Whatever the constructor itself raises, unwrapped.
     """
     from hydra.errors import InstantiationException
-    from hydra.utils import instantiate
+    from hydra.utils import get_object, instantiate
     from omegaconf import OmegaConf
 
     plain = OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
-    for path, node in targets(plain, ""):
+    root = str(config._get_full_key("") or "") if OmegaConf.is_config(config) else ""
+    found = list(targets(plain, root))
+    for path, node in found:
         check_target(node["_target_"], path)
-    for path, node in targets(plain, ""):
-        check_keywords(node, path, extra if path == "" else {})
+    for path, node in found:
+        check_keywords(node, path, extra if node is plain else {})
+        if node["_target_"].startswith("humanlike."):
+            check_values(get_object(node["_target_"]), node, path)
     try:
         return instantiate(plain, **extra, _convert_="all")
     except InstantiationException as error:
@@ -101,6 +123,57 @@ def check_keywords(node: dict[str, Any], path: str = "", extra: dict[str, Any] |
         near = difflib.get_close_matches(key, list(parameters), n=2, cutoff=0.5)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else f"; it takes {', '.join(parameters)}"
         raise TargetError(f"{target} takes no {key!r}{f' (at {path})' if path else ''}{hint}")
+
+
+def check_values(function: Any, values: Mapping[str, Any], path: str = "") -> None:
+    """Refuse values of another type than the signature states, before they fail somewhere inside.
+
+    Args:
+        function: The class or function that is called.
+        values: Keyword → value as a configuration gives it.
+        path: Where the values stand in the configuration, for the message.
+
+    Raises:
+        TargetError: Naming the key, what it takes and what came.
+    """
+    try:
+        hints = get_type_hints(function.__init__ if inspect.isclass(function) else function)
+    except (NameError, TypeError):  # a type that is imported for the type checker alone
+        return
+    for key, value in values.items():
+        if key in hints and not _fits(value, hints[key]):
+            name = f"{path}.{key}" if path else key
+            raise TargetError(f"{name} must be {_in_words(hints[key])}, got {value!r}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value of a configuration can be of a type; True wherever that cannot be told."""
+    kind, arguments = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return any(_fits(value, a) for a in arguments)
+    if kind in (Any, object) or (isinstance(value, Mapping) and "_target_" in value):
+        return True
+    if kind in SCALARS:
+        return isinstance(value, SCALARS[kind]) and (kind is bool or not isinstance(value, bool))
+    if isinstance(value, list) and inspect.isclass(kind) and (kind is tuple or issubclass(list, kind)):
+        return not arguments or all(any(_fits(v, a) for a in arguments if a is not ...) for v in value)
+    if not inspect.isclass(kind) or getattr(kind, "_is_protocol", False):
+        return True
+    return isinstance(value, kind) and not isinstance(value, str)
+
+
+def _in_words(hint: Any) -> str:
+    kind, arguments = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_in_words(a) for a in arguments))
+    if kind in WORDS:
+        return WORDS[kind]
+    if inspect.isclass(kind) and issubclass(kind, Mapping):
+        return "a mapping {key: value}"
+    if inspect.isclass(kind) and (kind is tuple or issubclass(list, kind)):
+        each = " or ".join(dict.fromkeys(_in_words(a) for a in arguments if a is not ...))
+        return f"a list (every entry {each})" if each else "a list"
+    return str(getattr(kind, "__name__", kind))
 
 
 def targets(node: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -163,6 +163,7 @@ def test_without_a_semantic_space_snp_is_null_with_a_flag(study, readout):
     assert {n for n, v in values(result).items() if v is None} == snp
     assert "no_semantic_space" in result.flags
     assert not any(flag.startswith("cells_dropped_snp") for flag in result.flags)
+    assert result.details["interval"]["kind_of_others"] == {}  # no interval is not an interval of another kind
     assert result.details["semantic_space"] is None
     assert set(result.items["snp_rank"]) == {0, -1}
 

@@ -99,7 +99,11 @@ def add_alignment_scores(report: Report, estimator: Estimator, people: PeopleSid
             report.flags.append(f"alignment_{metric}_undefined")
     report.details["gap"] = gaps
     # A ratio-centred interval is a basic one where the ratio is not positive; that must not pass unseen.
-    others = {name: kind for name, kind in kinds.items() if kind != estimator.protocol.interval}
+    others = {
+        name: kind
+        for name, kind in kinds.items()
+        if kind != estimator.protocol.interval and report.scores[name].ci_low is not None
+    }
     report.details["interval"] |= {"degenerate_replicates": degenerate, "kind_of_others": others}
 
 

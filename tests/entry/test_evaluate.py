@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from humanlike.entry.conf import compose
 from humanlike.entry.evaluate import evaluate_job
@@ -87,6 +89,8 @@ def test_a_finished_run_is_skipped_and_a_changed_one_is_not(finished, command, s
         (["backbone=resnet50", "offline=true"], "prefetch"),
         (["backbone=random_tiny", "layer=blocks.99"], "blocks"),
         (["protocol=correct"], "did you mean 'corrected'"),
+        (["extraction.micro_batch=abc"], "extraction.micro_batch must be a whole number, got 'abc'"),
+        (["backbone=random_tiny", "trainer.devices=0"], "the trainer cannot work as configured (trainer.*)"),
         (["dataset.concepts=[lion]"], "two or more different doodles"),
         (["dataset.concepts=[lion,snial]"], "did you mean snail"),
     ],
@@ -102,6 +106,59 @@ def test_bad_settings_are_one_sentence(arguments, words, tmp_path, capsys, monke
     assert said.strip().count("\n") <= 1
     assert not (tmp_path / "run" / "score.json").exists()
     assert "failed" in (tmp_path / "run" / "log.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("seed=abc", "seed must be a whole number, got 'abc'"),
+        ("max_failures=1.5", "max_failures must be a whole number, got 1.5"),
+        ("offline=maybe", "offline must be true or false, got 'maybe'"),
+    ],
+)
+def test_settings_at_the_top_have_types(setting, words, tmp_path, capsys):
+    assert Job(evaluate_job).run(compose("evaluate", [setting]), tmp_path / "run") == 1
+    assert capsys.readouterr().err == f"error: {words}\n"
+
+
+def test_a_warning_is_one_line_without_code(tmp_path):
+    lines = []
+    before = warnings.formatwarning
+
+    def task(config, folder):
+        lines.append(warnings.formatwarning("the readout did not\nconverge", UserWarning, "file.py", 1, "code"))
+
+    assert Job(task).run(compose("evaluate"), tmp_path) == 0
+    assert lines == ["warning: the readout did not converge\n"]
+    assert warnings.formatwarning is before
+
+
+def test_a_missing_image_is_left_out_named_and_counted(tmp_path, capsys):
+    for concept in ("owl", "bear"):
+        (tmp_path / "images" / concept).mkdir(parents=True)
+        for number in range(5):
+            image = Image.new("RGB", (20, 20), "white")
+            image.paste("black", (number, 0, 10 + number, 5 if concept == "owl" else 15))
+            image.save(tmp_path / "images" / concept / f"{number}.png")
+    (tmp_path / "images" / "owl" / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    (tmp_path / "images" / "owl" / "empty.png").touch()
+    settings = [
+        *("backbone=random_tiny", "dataset=image_folder", f"dataset.root={tmp_path}/images", "logger=none"),
+        *("report=false", "benchmark.replicates=5", "benchmark.splits=2", f"paths.cache={tmp_path}/cache"),
+    ]
+    assert Job(evaluate_job).run(compose("evaluate", settings), tmp_path / "raise") == 1
+    said = capsys.readouterr().err
+    assert "owl/empty.png: the file is empty; mend or remove it (extraction.on_bad_image=skip" in said
+    skipping = compose("evaluate", [*settings, "extraction.on_bad_image=skip"])
+    assert Job(evaluate_job).run(skipping, tmp_path / "skip") == 3
+    assert "2 image(s) could not be read, more than max_failures=0" in capsys.readouterr().err
+    record = json.loads((tmp_path / "skip" / "score.json").read_text())
+    assert [record["counts"][k] for k in ("items_total", "items_used", "items_failed")] == [12, 10, 2]
+    errors = pd.read_parquet(tmp_path / "skip" / "items.parquet").set_index("sketch_id")["error"].dropna()
+    assert set(errors.index) == {"owl/gone.png", "owl/empty.png"}
+    assert errors["owl/gone.png"].endswith("owl/gone.png: the file is missing")
+    skipping.max_failures = 2
+    assert Job(evaluate_job).run(skipping, tmp_path / "skip") == 0
 
 
 @pytest.mark.parametrize(

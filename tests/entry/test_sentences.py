@@ -8,6 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from humanlike.data.images import BadImageError
 from humanlike.entry.sentences import sentence
 
 
@@ -31,6 +32,9 @@ def test_a_setting_without_default_is_asked_for():
         (ValueError("the sketch table lacks x"), "the sketch table lacks x"),
         (FileNotFoundError("no folder data/"), "no folder data/"),
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full"),
+        (BadImageError("a.png", "truncated"), "a.png: truncated; mend or remove it (extraction.on_bad_image=skip"),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), "Permission denied: '/x'"),
+        (ValueError("first\nsecond"), "first second"),
         (MemoryError(), "not enough memory"),
         (KeyError("no score 'x'"), "no score 'x'"),
         (RuntimeError("strange"), "RuntimeError: strange (unexpected; run again with debug=true"),

@@ -10,15 +10,24 @@ if TYPE_CHECKING:
     import pytorch_lightning as pl
     from omegaconf import DictConfig
 
+# Settings at the top of a configuration, which go to no constructor that states their types.
+TYPES = {"seed": int, "max_failures": int, **dict.fromkeys(("resume", "offline", "report", "tracebacks"), bool)}
+
 
 def prepare(config: DictConfig) -> None:
     """Set what must stand before heavy libraries are imported, and silence their chatter.
 
     Offline mode is a property of the process: the Hugging Face libraries read it once, at import.
+
+    Raises:
+        TargetError: A setting at the top has the wrong type.
     """
     import logging
     import warnings
 
+    from humanlike.entry.targets import check_types
+
+    check_types(TYPES, {key: config[key] for key in TYPES if key in config})
     if config.get("offline"):
         os.environ["HF_HUB_OFFLINE"] = "1"
         os.environ["WANDB_MODE"] = "offline"

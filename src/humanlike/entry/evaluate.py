@@ -129,11 +129,13 @@ def score_from_config(
     Returns:
         The score (None in every process but the first) and the data set.
     """
+    from humanlike.backbones.features import extract_features
     from humanlike.entry.environment import build_trainer
     from humanlike.entry.pipeline import run_benchmark
-    from humanlike.entry.targets import build
+    from humanlike.entry.targets import build, check_values
     from humanlike.reports.config_record import masked_config
 
+    check_values(extract_features, config.extraction, "extraction")
     data = build(config.dataset)
     if log is not None:
         log.write("data", name=data.name, items=len(data), dropped=dict(data.dropped))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,8 @@ class Job:
 
     def run(self, config: DictConfig, folder: Path) -> int:
         """Run the task in `folder`; an exception becomes a sentence on the standard error and an exit status."""
+        as_lines = warnings.formatwarning
+        warnings.formatwarning = _warning_line
         try:
             self.task(config, folder)
         except LossesError as error:
@@ -103,7 +106,14 @@ class Job:
                 traceback.print_exc()
             print(f"error: {sentence(error)}", file=sys.stderr)
             return FAILED
+        finally:
+            warnings.formatwarning = as_lines
         return 0
+
+
+def _warning_line(message: Warning | str, *where: object, **line: object) -> str:
+    """A warning without the line of code that gave it."""
+    return f"warning: {' '.join(str(message).split())}\n"
 
 
 def _exit_status() -> int:

@@ -8,12 +8,11 @@ import re
 EXPECTED = (
     ValueError,
     TypeError,
-    FileNotFoundError,
-    PermissionError,
-    NotADirectoryError,
+    OSError,
     KeyError,
     ImportError,
 )
+TRAINER = ("pytorch_lightning.utilities.exceptions", "lightning_fabric.utilities.exceptions")
 
 
 def sentence(error: BaseException) -> str:
@@ -23,6 +22,8 @@ def sentence(error: BaseException) -> str:
     unexpected is given with its type and the advice to look at the traceback.
     """
     from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+    from humanlike.data.images import BadImageError
 
     if isinstance(error, OmegaConfBaseException):
         key = getattr(error, "full_key", None)
@@ -38,6 +39,11 @@ def sentence(error: BaseException) -> str:
         return "not enough memory; a smaller data set, extraction.micro_batch or benchmark.replicates needs less"
     if isinstance(error, KeyError) and error.args:
         return str(error.args[0])
+    if isinstance(error, BadImageError):
+        return f"{error}; mend or remove it (extraction.on_bad_image=skip of evaluate.py leaves such images out)"
+    if type(error).__module__.startswith(TRAINER):
+        return f"the trainer cannot work as configured (trainer.*): {' '.join(str(error).split())}"
     if isinstance(error, EXPECTED) or type(error).__module__.startswith("humanlike"):
-        return str(error) or type(error).__name__
-    return f"{type(error).__name__}: {error} (unexpected; run again with debug=true for the traceback)"
+        return re.sub(r"^\[Errno \d+\] ", "", " ".join(str(error).split())) or type(error).__name__
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said} (unexpected; run again with debug=true for the traceback)"

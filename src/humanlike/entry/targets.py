@@ -140,6 +140,11 @@ def check_values(function: Any, values: Mapping[str, Any], path: str = "") -> No
         hints = get_type_hints(function.__init__ if inspect.isclass(function) else function)
     except (NameError, TypeError):  # a type that is imported for the type checker alone
         return
+    check_types(hints, values, path)
+
+
+def check_types(hints: Mapping[str, Any], values: Mapping[str, Any], path: str = "") -> None:
+    """Like `check_values`, with the types given."""
     for key, value in values.items():
         if key in hints and not _fits(value, hints[key]):
             name = f"{path}.{key}" if path else key

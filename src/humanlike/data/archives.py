@@ -24,6 +24,9 @@ class Archive(Protocol):
     def names(self) -> tuple[str, ...]:
         """All file names, sorted; hidden files and system leftovers are not listed."""
 
+    def holds(self, name: str) -> bool:
+        """True when the file is there; raises ValueError for a name that leads outside."""
+
     def read(self, name: str) -> bytes:
         """The bytes of one file."""
 
@@ -47,6 +50,10 @@ class FolderArchive:
     def names(self) -> tuple[str, ...]:
         """See Archive."""
         return tuple(sorted(_files_below(self.root, "", ())))
+
+    def holds(self, name: str) -> bool:
+        """See Archive."""
+        return self._path(name).is_file()
 
     def read(self, name: str) -> bytes:
         """See Archive."""
@@ -80,6 +87,10 @@ class ZipArchive:
         listed = [i for i in self._open().infolist() if not i.is_dir()]
         names = [checked_name(i.filename, str(self.path)) for i in listed]
         return tuple(sorted(n for n in names if not _hidden(n)))
+
+    def holds(self, name: str) -> bool:
+        """See Archive."""
+        return checked_name(name, str(self.path)) in self._open().NameToInfo
 
     def read(self, name: str) -> bytes:
         """See Archive."""

@@ -30,6 +30,8 @@ CLASS_SETS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
+SOURCE = "The Quick, Draw! Dataset, Google, CC BY 4.0"
+
 
 def quickdraw(
     root: str | Path,
@@ -76,9 +78,9 @@ def quickdraw(
         ValueError: For unknown classes (with the nearest), wrong arguments, damaged lines (file:line), repeated keys,
             one class only, or a condition without items.
     """
-    cuts, unit = _cuts(time_cuts, stroke_cuts)
+    cuts, unit = chosen_cuts(time_cuts, stroke_cuts)
     archive = open_quickdraw(root)
-    files = class_files(archive, CLASS_SETS.get(classes, classes) if isinstance(classes, str) else classes)
+    files = class_files(archive, named_classes(classes))
     if on_bad_line not in ("raise", "skip"):
         raise ValueError(f"on_bad_line must be 'raise' or 'skip', got {on_bad_line!r}")
     packed, dropped = read_drawings(
@@ -90,19 +92,59 @@ def quickdraw(
         need_times=unit == "s",
         skip_bad_lines=on_bad_line == "skip",
     )
+    return cut_sketches(
+        "quickdraw",
+        packed,
+        cuts,
+        unit,
+        renderer=Renderer(size=size, stroke_width=stroke_width, background=background),
+        dropped=dropped,
+        labels=labels,
+        semantic_space=semantic_space,
+    )
+
+
+def named_classes(classes: Sequence[str] | str | int | None) -> Sequence[str] | str | int | None:
+    """`classes` with the name of a set ("seva") replaced by its members."""
+    return CLASS_SETS.get(classes, classes) if isinstance(classes, str) else classes
+
+
+def cut_sketches(
+    name: str,
+    packed: PackedDrawings,
+    cuts: list[float] | None,
+    unit: str,
+    *,
+    renderer: Renderer,
+    dropped: Counter[str],
+    labels: Sequence[str] | None,
+    semantic_space: SemanticSpace | Mapping[str, Any] | None,
+) -> Sketches:
+    """Packed QuickDraw drawings as a data set, one item a drawing and cut; see `quickdraw`.
+
+    Args:
+        name: Name of the data set.
+        packed: The drawings.
+        cuts: Seconds or numbers of strokes, or None for full drawings.
+        unit: "s", "strokes" or "".
+        renderer: How strokes become pixels.
+        dropped: Reason → number left out so far; cuts before the first ink are added.
+        labels: Label order, or None.
+        semantic_space: See `join_semantic_space`.
+    """
     table = _cut_table(packed, cuts, unit, dropped)
     if cuts is not None:
-        require_conditions("quickdraw", cuts, table["condition"])
-    order = label_order("quickdraw", table["concept"], labels)
+        require_conditions(name, cuts, table["condition"])
+    order = label_order(name, table["concept"], labels)
     rows_LD, flags = join_semantic_space(semantic_space, order)
     images = StrokeImages(
         packed,
         drawing_N=table.pop("drawing").to_numpy(np.int64),
         num_points_N=table["num_points"].to_numpy(np.int64),
-        renderer=Renderer(size=size, stroke_width=stroke_width, background=background),
+        renderer=renderer,
     )
     return Sketches(
-        name="quickdraw",
+        name=name,
         table=table,
         labels=order,
         images=images,
@@ -111,11 +153,16 @@ def quickdraw(
         dropped=dict(dropped),
         # Cuts of one drawing are near copies of each other: benchmarks must keep them in one fold.
         flags=flags if cuts is None else (*flags, "derived_conditions"),
-        source="The Quick, Draw! Dataset, Google, CC BY 4.0",
+        source=SOURCE,
     )
 
 
-def _cuts(time_cuts: Sequence[float] | None, stroke_cuts: Sequence[int] | None) -> tuple[list[float] | None, str]:
+def chosen_cuts(time_cuts: Sequence[float] | None, stroke_cuts: Sequence[int] | None) -> tuple[list[float] | None, str]:
+    """The cuts in increasing order (None for full drawings) and their unit.
+
+    Raises:
+        ValueError: For both kinds at once, and cuts that are not positive.
+    """
     if time_cuts is not None and stroke_cuts is not None:
         raise ValueError("give time_cuts or stroke_cuts, not both; for strokes set dataset.time_cuts=null")
     given = time_cuts if time_cuts is not None else stroke_cuts

@@ -15,7 +15,7 @@ from humanlike.data.stroke_formats import ndjson_records, quickdraw_stroke
 from humanlike.data.stroke_images import PackedDrawings
 
 ARCHIVE = "raw_ndjson.zip"
-PREFIXES = ("full_raw_", "full_simplified_")
+PREFIXES = ("full_raw_", "full_simplified_", "full_numpy_bitmap_", "sketchrnn_")
 HOW_TO_GET = (
     "expected raw_ndjson.zip or files <class>.ndjson; fetch the raw files with: "
     "gsutil -m cp 'gs://quickdraw_dataset/full/raw/*.ndjson' FOLDER (CC BY 4.0)"
@@ -37,21 +37,24 @@ def open_quickdraw(root: str | Path) -> Archive:
     return archive
 
 
-def class_files(archive: Archive, classes: Sequence[str] | str | int | None = None) -> dict[str, str]:
+def class_files(
+    archive: Archive, classes: Sequence[str] | str | int | None = None, suffix: str = ".ndjson"
+) -> dict[str, str]:
     """Class → file name, in class order.
 
     Args:
         archive: Where the files are.
         classes: None for all, a number for the first n, or names.
+        suffix: How the files' names end; what is before it, without a prefix of the published folders, is the class.
 
     Raises:
         ValueError: For unknown names, with the nearest ones, and for two files of one class.
     """
     found: dict[str, str] = {}
     for name in archive.names():
-        if not name.endswith(".ndjson"):
+        if not name.endswith(suffix):
             continue
-        word = PurePosixPath(name).stem
+        word = PurePosixPath(name).name.removesuffix(suffix)
         for prefix in PREFIXES:
             word = word.removeprefix(prefix)
         if word in found:
@@ -101,11 +104,8 @@ def read_drawings(
     Raises:
         ValueError: Naming file and line.
     """
-    if not 0 <= margin < 0.5:
-        raise ValueError(f"margin must lie in [0, 0.5), got {margin}")
-    if max_per_class is not None and max_per_class < 1:
-        raise ValueError(f"max_per_class must be at least 1, got {max_per_class}")
-    packer, dropped = _Packer(margin, need_times), Counter[str]()
+    check_limits(max_per_class)
+    packer, dropped = DrawingPacker(margin, need_times), Counter[str]()
     for concept, file in files.items():
         kept = 0
         for place, record in _records(archive, file, skip_bad_lines, dropped):
@@ -129,6 +129,12 @@ def read_drawings(
     return packer.packed(), dropped
 
 
+def check_limits(max_per_class: int | None) -> None:
+    """Refuse a limit on drawings a class that leaves none."""
+    if max_per_class is not None and max_per_class < 1:
+        raise ValueError(f"max_per_class must be at least 1, got {max_per_class}")
+
+
 def _why(dropped: Mapping[str, int]) -> str:
     return ", ".join(f"{count} × {reason}" for reason, count in dropped.items()) or "the file is empty"
 
@@ -145,10 +151,17 @@ def _records(archive: Archive, file: str, skip: bool, dropped: Counter[str]) -> 
             dropped["unreadable line"] += 1
 
 
-class _Packer:
-    """Collects drawings into flat arrays."""
+class DrawingPacker:
+    """Collects drawings into flat arrays, each fitted into the canvas by the box of the full drawing.
 
-    def __init__(self, margin: float, need_times: bool) -> None:
+    Args:
+        margin: Free border, a fraction of the side, in [0, 0.5).
+        need_times: Refuse drawings without times.
+    """
+
+    def __init__(self, margin: float, need_times: bool = False) -> None:
+        if not 0 <= margin < 0.5:
+            raise ValueError(f"margin must lie in [0, 0.5), got {margin}")
         self.margin = margin
         self.need_times = need_times
         self.points: list[np.ndarray] = []
@@ -159,7 +172,7 @@ class _Packer:
         self.concepts: list[str] = []
 
     def add(self, concept: str, record: Mapping[str, Any], place: str) -> bool:
-        """Take one record; False for a drawing without ink."""
+        """Take one ndjson record; False for a drawing without ink."""
         missing = [k for k in ("word", "key_id", "drawing") if k not in record]
         if missing:
             raise ValueError(f"{place}: the record lacks {missing}; QuickDraw records have word, key_id, drawing")
@@ -171,6 +184,10 @@ class _Packer:
         if key in self.where:
             raise ValueError(f"{place}: key_id {key} occurs before in {self.where[key]}; ids must be unique")
         strokes = [quickdraw_stroke(s, f"{place}, stroke {i}") for i, s in enumerate(record["drawing"])]
+        return self.add_strokes(concept, strokes, key, place)
+
+    def add_strokes(self, concept: str, strokes: Sequence[np.ndarray], key: str, place: str) -> bool:
+        """Take one drawing of (2, n) or (3, n) strokes x, y and milliseconds; False for a drawing without ink."""
         strokes = [s for s in strokes if s.shape[1]]
         if not strokes:
             return False

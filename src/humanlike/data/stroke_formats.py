@@ -33,19 +33,34 @@ def drawing_from_stroke3(
         ValueError: For a wrong shape, values that are not finite, or pen states other than 0 and 1.
         EmptyDrawingError: For no rows.
     """
+    lines = stroke3_polylines(array)
+    if not lines:
+        raise EmptyDrawingError("the stroke-3 array has no rows, so the drawing has no ink")
+    drawing = Drawing.from_polylines(lines, width=width)
+    return drawing.fitted(margin) if scale is None else drawing.transformed(1.0 / scale)
+
+
+def stroke3_polylines(array: np.ndarray) -> list[np.ndarray]:
+    """(n, 2) float64 points of every stroke of a stroke-3 array, in the array's units; no rows give no stroke.
+
+    Raises:
+        ValueError: For a wrong shape, values that are not finite, or pen states other than 0 and 1.
+
+    Example:
+        >>> [line.tolist() for line in stroke3_polylines(np.array([[1, 0, 0], [2, 0, 1], [0, 5, 1]]))]
+        [[[1.0, 0.0], [3.0, 0.0]], [[3.0, 5.0]]]
+    """
     rows = np.asarray(array, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != 3:
         raise ValueError(f"a stroke-3 array must have shape (n, 3), got {rows.shape}")
-    if len(rows) == 0:
-        raise EmptyDrawingError("the stroke-3 array has no rows, so the drawing has no ink")
     bad = np.flatnonzero(~np.isin(rows[:, 2], (0, 1)))
     if len(bad):
         raise ValueError(f"row {bad[0]} of the stroke-3 array has pen state {rows[bad[0], 2]}; it must be 0 or 1")
+    if not np.isfinite(rows).all():
+        raise ValueError("a stroke-3 array must hold finite numbers, found NaN or infinity")
     xy = np.cumsum(rows[:, :2], axis=0)
     ends = np.flatnonzero(rows[:, 2] == 1) + 1
-    lines = [line for line in np.split(xy, ends) if len(line)]
-    drawing = Drawing.from_polylines(lines, width=width)
-    return drawing.fitted(margin) if scale is None else drawing.transformed(1.0 / scale)
+    return [line for line in np.split(xy, ends) if len(line)]
 
 
 def drawing_to_stroke3(drawing: Drawing, scale: float = 255.0, per_curve: int = 16) -> np.ndarray:

@@ -1,9 +1,10 @@
-"""The `humanlike` command: evaluate, train, layers, prefetch."""
+"""The `humanlike` command: evaluate, train, layers, prefetch, convert."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 USAGE = """humanlike: how human-like is a vision model?
 
@@ -11,6 +12,7 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike train [key=value …]       train against human data       (the same as python train.py)
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
   humanlike prefetch [key=value …]    fetch weights and data now, so that offline=true works later
+  humanlike convert KIND SRC DST      published or own files → tables and images for dataset=table
 
 Each command answers --help. Exit status: 0 done, 1 failed, 2 wrong use, 3 finished with losses.
 """
@@ -32,6 +34,7 @@ def main() -> None:
         "train": _train,
         "layers": _layers,
         "prefetch": _prefetch,
+        "convert": _convert,
     }
     if command not in commands:
         import difflib
@@ -65,17 +68,34 @@ def _layers(arguments: list[str]) -> None:
         from rich.console import Console
         from rich.table import Table
 
-        from humanlike.backbones.vision import layer_shapes
+        from humanlike.backbones.layers import layer_shapes
         from humanlike.entry.conf import compose
-        from humanlike.entry.targets import build
 
-        backbone = build(compose("evaluate", [f"backbone={arguments[0]}", *arguments[1:]]).backbone)
+        backbone = _weightless(compose("evaluate", [f"backbone={arguments[0]}", *arguments[1:]]).backbone)
         table = Table(title=f"{backbone.name}: default layer {backbone.default_layer}")
         for column in ("layer", "shape", "relative depth"):
             table.add_column(column)
         for name, shape, depth in layer_shapes(backbone):
             table.add_row(name, " × ".join(map(str, shape)), f"{depth:.3f}")
         Console().print(table)
+
+
+def _weightless(config: Any) -> Any:
+    """The backbone for its layers and shapes only: nothing is downloaded, and nothing computed where that can be."""
+    import torch
+    from omegaconf import OmegaConf
+
+    from humanlike.entry.targets import build
+
+    plain = OmegaConf.to_container(config, resolve=True)
+    if "weights" not in plain:
+        return build(plain)
+    print("shapes follow from the architecture, so no weights were loaded", file=sys.stderr)
+    try:
+        with torch.device("meta"):
+            return build({**plain, "weights": None})
+    except (NotImplementedError, RuntimeError, ValueError):  # some architectures compute with numbers while being built
+        return build({**plain, "weights": None})
 
 
 def _prefetch(arguments: list[str]) -> None:
@@ -92,6 +112,13 @@ def _prefetch(arguments: list[str]) -> None:
         config = compose("evaluate", arguments)
         backbone, data = build(config.backbone), build(config.dataset)
         print(f"ready: {backbone.name} (weights {backbone.weights_hash[:12]}) and {data.name} ({len(data)} items)")
+
+
+def _convert(arguments: list[str]) -> None:
+    with _plain_errors(arguments):
+        from humanlike.entry.convert import main as run
+
+        run(arguments)
 
 
 class _plain_errors:  # noqa: N801 - reads as a statement: with _plain_errors(...)

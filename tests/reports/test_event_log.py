@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,3 +68,11 @@ def test_processes_share_a_log_without_mixing_lines(tmp_path):
         w.join()
     events = read_events(path)[1:]
     assert sorted((e["worker"], e["i"]) for e in events) == [(w, i) for w in range(3) for i in range(100)]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_full_disk_names_the_log(tmp_path):
+    (tmp_path / "log.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"cannot write .*log\.jsonl: the disk is full; free space") as caught:
+        EventLog(tmp_path / "log.jsonl").write("started")
+    assert caught.value.errno == errno.ENOSPC

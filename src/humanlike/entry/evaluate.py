@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,8 @@ def _score_and_write(config: DictConfig, folder: Path, plain: Mapping[str, Any])
         write_score(score, data, folder, plain, tracked, with_report=bool(config.report))
         log.write("finished", digest=score.digest, seconds=round(score.seconds, 3))
     except BaseException as error:
-        log.write("failed", error=f"{type(error).__name__}: {error}")
+        with suppress(OSError):  # on a full disk the first error is the one to show
+            log.write("failed", error=f"{type(error).__name__}: {error}")
         finish(tracked, exit_code=1)
         raise
     finish(tracked, exit_code=0)

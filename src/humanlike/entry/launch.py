@@ -62,6 +62,7 @@ class Job:
 
     def __init__(self, task: Callable[[DictConfig, Path], Any]) -> None:
         self.task = task
+        self.why = ""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrive in a launcher's worker process, which resolves the folder of the job next."""
@@ -79,18 +80,19 @@ class Job:
         if multirun:
             from humanlike.entry.sweeps import record_outcome
 
-            record_outcome(folder, status, HydraConfig.get().job.override_dirname)
+            record_outcome(folder, status, HydraConfig.get().job.override_dirname, self.why)
         else:
             Job.outcomes = (*Job.outcomes, status)
         return status
 
     def run(self, config: DictConfig, folder: Path) -> int:
         """Run the task in `folder`; an exception becomes a sentence on the standard error and an exit status."""
-        as_lines = warnings.formatwarning
+        self.why, as_lines = "", warnings.formatwarning
         warnings.formatwarning = _warning_line
         try:
             self.task(config, folder)
         except LossesError as error:
+            self.why = str(error)
             print(f"warning: {error}", file=sys.stderr)
             return LOSSES
         except KeyboardInterrupt:
@@ -104,7 +106,8 @@ class Job:
 
             if config.get("tracebacks") or os.environ.get("HYDRA_FULL_ERROR") == "1":
                 traceback.print_exc()
-            print(f"error: {sentence(error)}", file=sys.stderr)
+            self.why = sentence(error)
+            print(f"error: {self.why}", file=sys.stderr)
             return FAILED
         finally:
             warnings.formatwarning = as_lines

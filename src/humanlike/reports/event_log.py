@@ -5,6 +5,7 @@ The log is the truth behind any dashboard: dashboards may lose data, this file o
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from datetime import UTC, datetime
@@ -49,6 +50,7 @@ class EventLog:
 
         Raises:
             ValueError: When a field is called `time`, which the log sets itself.
+            OSError: Naming the file when it cannot be written.
         """
         if "time" in fields:
             raise ValueError("an event's field cannot be called 'time': the log sets it; choose another name")
@@ -62,11 +64,17 @@ class EventLog:
             self._descriptor = None
 
     def _append(self, text: str) -> None:
-        if self._descriptor is None:
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         data = text.encode()
-        while data:  # a full disk or a signal can cut a write short
-            data = data[os.write(self._descriptor, data) :]
+        try:
+            if self._descriptor is None:
+                self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            while data:  # a full disk or a signal can cut a write short
+                data = data[os.write(self._descriptor, data) :]
+        except OSError as error:
+            reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror
+            raise OSError(
+                error.errno, f"cannot write {self.path}: {reason}; free space, or point paths.output_dir elsewhere"
+            ) from error
 
     def __enter__(self) -> EventLog:
         return self

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
 from pathlib import Path
 
+import open_clip
 import pytest
-import timm
 import torch
 from hydra.errors import InstantiationException
 from hydra.utils import get_object, instantiate
 from omegaconf import OmegaConf
 
+from humanlike.backbones.classifiers import TorchvisionBackbone, published_weights
+from humanlike.backbones.clip import OpenClipBackbone
 from humanlike.backbones.pretrained import timm_config
 from humanlike.backbones.vision import TimmBackbone, own_transform
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "conf" / "backbone").glob("*.yaml"))
+NAMED = [p for p in CONFIGS if "???" not in p.read_text(encoding="utf-8")]  # others take a name or a path
 INFO = {"title", "architecture", "paradigm", "data", "licence", "download_mb"}
-CHOSEN_BY_USER = {"callable", "timm"}
-PRETRAINED = [p for p in CONFIGS if OmegaConf.load(p).get("weights") == "pretrained" and p.stem not in CHOSEN_BY_USER]
+OPTIONAL = {"download_note", "seva_table2"}
+TABLE_2 = {
+    *("vgg19", "inception_v3", "resnet50", "vit_base_patch16_224", "swin_base", "mixer_b16", "cornet_s"),
+    *("harmonization_vit_b16", "ecoset_resnet50", "simclr_resnet50", "moco_v3_vit_b16", "dino_vit_b16", "mae_vit_b16"),
+    *("clip_vit_b32", "ipcl_alexnet", "efficientnet_b4_noisy_student", "resnet50_swsl"),
+}
 
 
 def load(path: Path):
@@ -26,45 +35,98 @@ def load(path: Path):
     return OmegaConf.create({"offline": True, "backbone": OmegaConf.load(path)}).backbone
 
 
-def test_there_are_enough():
-    assert len(PRETRAINED) >= 12
+def of(target: type) -> list[Path]:
+    """Configurations of published weights that an adapter fetches itself."""
+    named = [p for p in NAMED if OmegaConf.load(p)._target_ == f"{target.__module__}.{target.__qualname__}"]
+    return [p for p in named if isinstance(OmegaConf.load(p).weights, str)]
+
+
+@functools.cache
+def built(path: Path):
+    """The configured backbone without its weights and without memory for them."""
+    config = load(path)
+    config.weights = None
+    with torch.device("meta"):
+        return instantiate(config, _convert_="all")
+
+
+DOWNLOADED = [p for p in NAMED if OmegaConf.load(p).info.download_mb]
+
+
+def megabytes(network: torch.nn.Module) -> float:
+    return sum(t.numel() * t.element_size() for t in network.state_dict().values()) / 1e6
+
+
+def test_all_of_seva_are_there_and_many_more():
+    assert {p.stem for p in NAMED if OmegaConf.load(p).info.get("seva_table2")} == TABLE_2
+    assert len(TABLE_2) == 17
+    assert len(DOWNLOADED) >= 17 + 30
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)
 def test_keys_are_arguments_and_facts_are_there(path):
     config = load(path)
     accepted = set(inspect.signature(get_object(config["_target_"])).parameters)
-    keys = set(config) - {"_target_"}
-    assert keys <= accepted
-    assert set(config.info) == INFO
-    assert path.stem in CHOSEN_BY_USER or path.stem == config.name
-    assert path.read_text().startswith("# ")
+    assert set(config) - {"_target_"} <= accepted
+    assert path.read_text(encoding="utf-8").startswith("# ")
+    if path in NAMED:
+        assert INFO <= set(config.info) <= INFO | OPTIONAL
+        assert path.stem == config.name
+        assert all(config.info[key] not in (None, "") for key in INFO)
 
 
-@pytest.mark.parametrize("path", PRETRAINED, ids=lambda p: p.stem)
-def test_published_weights_are_described_truly(path):
+@pytest.mark.parametrize("path", NAMED, ids=lambda p: p.stem)
+def test_the_architecture_builds_and_has_the_layer(path):
+    config, backbone = load(path), built(path)
+    backbone.check_layers([config.layer])
+    smallest = {"mobilenet_v2", "squeezenet", "shufflenet_v2"}  # others hold at least as much as ResNet-18's blocks
+    weights = megabytes(backbone.network)
+    assert config.info.download_mb == 0 or config.info.download_mb >= 0.97 * weights or path.stem in smallest
+
+
+@pytest.mark.parametrize("path", of(TimmBackbone), ids=lambda p: p.stem)
+def test_timm_weights_are_described_truly(path):
     config = load(path)
     record = timm_config(config.architecture)
-    with torch.device("meta"):
-        network = timm.create_model(config.architecture)
-    megabytes = sum(t.numel() for t in network.state_dict().values()) * 4 / 1e6
-    assert config.info.download_mb == pytest.approx(megabytes, rel=0.02)
+    network = built(path).network
+    assert config.info.download_mb == pytest.approx(megabytes(network), rel=0.02)
     assert record.license == config.info.licence.lower()
     assert record.hf_hub_id == f"timm/{config.architecture}"
     assert own_transform(record.to_dict(remove_null=False)).size
     assert hasattr(network, "forward_head")
-    assert config.layer == "pre_logits" or config.layer in dict(network.named_modules())
     assert config.offline is True
 
 
-@pytest.mark.parametrize("path", PRETRAINED, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", of(TorchvisionBackbone), ids=lambda p: p.stem)
+def test_torchvision_weights_are_described_truly(path):
+    config = load(path)
+    member = published_weights(config.architecture)[config.weights]
+    assert config.info.download_mb == pytest.approx(member.meta["_file_size"] * 2**20 / 1e6, rel=0.01)
+    assert member.url in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", of(OpenClipBackbone), ids=lambda p: p.stem)
+def test_open_clip_weights_are_described_truly(path):
+    config = load(path)
+    record = open_clip.get_pretrained_cfg(config.architecture, config.weights)
+    quick = open_clip.get_model_config(config.architecture).get("quick_gelu", False)
+    assert record.get("quick_gelu", False) == quick, "the activation that the weights were trained with"
+    assert record["hf_hub"].rstrip("/") in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", DOWNLOADED, ids=lambda p: p.stem)
 def test_without_a_network_the_missing_file_is_named(path, tmp_path, monkeypatch):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(InstantiationException, match=f"timm/{load(path).architecture}/model.safetensors") as error:
-        instantiate(load(path))
-    assert isinstance(error.value.__cause__, FileNotFoundError)
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    config = load(path)
+    with torch.device("meta"), pytest.raises(InstantiationException) as error:
+        instantiate(config, _convert_="all")
+    cause = error.value.__cause__
+    assert isinstance(cause, FileNotFoundError)
+    assert re.search(r"prefetch backbone=", str(cause))
+    assert str(tmp_path) in str(cause)
 
 
 def test_the_ones_without_download_run():
@@ -75,3 +137,19 @@ def test_the_ones_without_download_run():
     assert OmegaConf.is_missing(config, "path")
     ready = instantiate(config, path="timm:create_model", arguments={"model_name": "test_vit", "num_classes": 5})
     assert ready.name == "create_model"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("timm", {"architecture": "test_vit", "weights": None}),
+        ("torchvision", {"architecture": "resnet18", "weights": None}),
+        ("open_clip", {"architecture": "RN50", "weights": None}),
+    ],
+)
+def test_the_generic_ones_take_any_name(name, changes):
+    config = OmegaConf.merge(load(CONFIGS[0].with_name(f"{name}.yaml")), changes)
+    config.offline = True
+    config.name = config.architecture
+    with torch.device("meta"):
+        assert instantiate(config).name == changes["architecture"]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import pickle
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +15,11 @@ from PIL import Image
 from torch import nn
 
 from humanlike.backbones.callable import CallableBackbone
+from humanlike.backbones.checkpoint import Checkpoint
+from humanlike.backbones.classifiers import TorchvisionBackbone
+from humanlike.backbones.clip import OpenClipBackbone
 from humanlike.backbones.layers import input_shape, layer_shapes
+from humanlike.backbones.network import NetworkBackbone
 from humanlike.backbones.vision import TimmBackbone
 from humanlike.interfaces import Backbone, Transform
 
@@ -35,11 +42,57 @@ def encoder_backbone() -> CallableBackbone:
     return CallableBackbone(Encoder().train(), {"size": 32}, name="encoder")
 
 
+def checkpoint_backbone() -> TimmBackbone:
+    """Weights out of a file whose names have a prefix, in an architecture without the file's classifier."""
+    state = TimmBackbone("test_resnet", None, seed=5, transform={"size": 32}).network.state_dict()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "w.pt"
+        torch.save({"state_dict": {f"module.{name}": value for name, value in state.items()}}, path)
+        rename = [{"pattern": r"^module\.", "replace": ""}]
+        weights = Checkpoint(path, rename=rename, allow_unexpected=[r"fc\..*"])
+        transform = {"size": 32, "mean": [0.5] * 3, "std": [0.5] * 3}
+        return TimmBackbone("test_resnet", weights, transform=transform, options={"num_classes": 0})
+
+
+def clip_backbone(name: str) -> OpenClipBackbone:
+    return OpenClipBackbone(name, None, transform={"size": 32})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tiny_clips(tmp_path_factory):
+    """Two tiny architectures that open_clip knows for the time of this file."""
+    from open_clip import factory
+
+    folder = tmp_path_factory.mktemp("open_clip")
+    text = {"context_length": 8, "vocab_size": 64, "width": 16, "heads": 2, "layers": 1}
+    visions = {
+        "tiny-vit": {"image_size": 32, "layers": 2, "width": 32, "patch_size": 8, "head_width": 16},
+        "tiny-resnet": {"image_size": 32, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None},
+    }
+    for name, vision in visions.items():
+        config = {"embed_dim": 24, "vision_cfg": vision, "text_cfg": text}
+        (folder / f"{name}.json").write_text(json.dumps(config))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(factory, "_MODEL_CONFIGS", dict(factory._MODEL_CONFIGS))
+        patch.setattr(factory, "_MODEL_CONFIG_PATHS", list(factory._MODEL_CONFIG_PATHS))
+        factory.add_model_config(folder)
+        yield
+
+
 ADAPTERS: dict[str, Callable[[], Backbone]] = {
     "timm vit": lambda: TimmBackbone("test_vit", weights=None, transform={"size": 32}),
     "timm convolutional": lambda: TimmBackbone("test_efficientnet", weights=None, transform={"size": 32}),
     "timm resnet": lambda: TimmBackbone("test_resnet", weights=None, transform={"size": 32}),
     "timm logits": lambda: TimmBackbone("test_vit", None, "logits", {"size": 32}, allow_logits=True),
+    "torchvision": lambda: TorchvisionBackbone("shufflenet_v2_x0_5", weights=None, transform={"size": 32}),
+    "torchvision convolution as classifier": lambda: TorchvisionBackbone("squeezenet1_1", None, transform={"size": 32}),
+    "open_clip transformer": lambda: clip_backbone("tiny-vit"),
+    "open_clip resnet": lambda: clip_backbone("tiny-resnet"),
+    "checkpoint": checkpoint_backbone,
+    "network": lambda: NetworkBackbone(Encoder, "stem", {"size": 32}, name="encoder"),
+    "network with classifier": lambda: NetworkBackbone(
+        lambda: nn.Sequential(Encoder(), nn.Linear(8, 5)), "0.stem", {"size": 32}, name="classifier", classifier="1"
+    ),
     "module": encoder_backbone,
     "bound method": lambda: CallableBackbone(Encoder().forward, {"size": 32}, name="bound"),
     "function": lambda: CallableBackbone(lambda x: x[:, :, ::8, ::8], {"size": 32}, name="subsample"),

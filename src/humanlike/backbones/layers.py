@@ -15,6 +15,7 @@ from humanlike.backbones.frozen import FrozenModule, WeightsDigest
 from humanlike.interfaces import Backbone, Transform
 
 LOGITS = "logits"
+PRE_LOGITS = "pre_logits"
 
 
 class LayerShape(NamedTuple):
@@ -105,6 +106,21 @@ class ModuleBackbone(FrozenModule, ABC):
                 hint = f"nearest are {', '.join(near)}" if near else f"the default is {self._head_names[0]!r}"
                 raise ValueError(f"{self.name} has no layer {layer!r}; {hint} (`python -m humanlike layers` lists all)")
 
+    def open_class_scores(self) -> str:
+        """The name of the layer of class scores, which may be asked for from now on.
+
+        Raises:
+            ValueError: The network has no classifier.
+        """
+        if LOGITS not in self._head_names:
+            raise ValueError(
+                f"{self.name} has no classifier head, so there are no class scores to read; train a readout on its "
+                "features instead: readout=logistic"
+            )
+        self.allow_logits = True
+        self._shapes = None
+        return LOGITS
+
     @torch.no_grad()
     def features(self, x_B3HW: torch.Tensor, layers: Sequence[str]) -> dict[str, torch.Tensor]:
         """Activations of `layers` from one forward pass.
@@ -181,6 +197,16 @@ def input_shape(transform: Transform) -> tuple[int, int, int]:
 
     channels, height, width = transform(Image.new("RGB", (256, 256), "white")).shape
     return int(channels), int(height), int(width)
+
+
+def class_score_layer(backbone: Backbone) -> str:
+    """The layer of a backbone that gives the scores of its own classes; of a user's callable, its output.
+
+    Raises:
+        ValueError: The network has no classifier.
+    """
+    own = getattr(backbone, "open_class_scores", None)
+    return backbone.default_layer if own is None else str(own())
 
 
 def layer_shapes(backbone: Backbone) -> list[LayerShape]:

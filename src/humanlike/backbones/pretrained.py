@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
+from humanlike.backbones.downloads import download, is_offline
 
 
 def timm_config(architecture: str) -> Any:
@@ -32,11 +32,6 @@ def timm_config(architecture: str) -> Any:
         raise ValueError(f"timm has no weights {architecture!r}; {base} comes as {', '.join(tags)}") from error
 
 
-def is_offline(offline: bool | None = None) -> bool:
-    """Whether downloads are ruled out: by the argument or by HF_HUB_OFFLINE."""
-    return bool(offline) or os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in {"1", "true", "yes", "on"}
-
-
 def timm_weights(architecture: str, offline: bool | None = None) -> Path:
     """The file with an architecture's published weights, fetched now if it is not here yet and that is allowed.
 
@@ -56,9 +51,11 @@ def timm_weights(architecture: str, offline: bool | None = None) -> Path:
     config = timm_config(architecture)
     if config is None or not (config.hf_hub_id or config.url):
         raise ValueError(f"timm publishes no weights for {architecture!r}; set weights=null or name a file")
-    if config.hf_hub_id:
-        return _from_hub(architecture, config, is_offline(offline))
-    return _from_url(architecture, config.url, is_offline(offline))
+    if not config.hf_hub_id:
+        return download(config.url, offline=offline)
+    repository, _, revision = config.hf_hub_id.partition("@")
+    names = (config.hf_hub_filename,) if config.hf_hub_filename else ("model.safetensors", "pytorch_model.bin")
+    return hub_weights(architecture, repository, names, revision or None, offline)
 
 
 def _absent(architecture: str, what: str, where: str, reason: str) -> FileNotFoundError:
@@ -69,23 +66,39 @@ def _absent(architecture: str, what: str, where: str, reason: str) -> FileNotFou
     )
 
 
-def _from_hub(architecture: str, config: Any, offline: bool) -> Path:
+def hub_weights(
+    architecture: str,
+    repository: str,
+    names: Sequence[str],
+    revision: str | None = None,
+    offline: bool | None = None,
+) -> Path:
+    """The first of a repository's files `names` on Hugging Face that is here or can be fetched.
+
+    Args:
+        architecture: Name, for messages.
+        repository: "owner/name".
+        names: File names, the most wanted first.
+        revision: Branch, tag or commit; None for the newest.
+        offline: True: only look on this machine, at once. Otherwise as HF_HUB_OFFLINE says.
+
+    Raises:
+        FileNotFoundError: None is on this machine or can be fetched; says which, and how to fetch it.
+    """
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-    repository, _, revision = config.hf_hub_id.partition("@")
-    names = [config.hf_hub_filename] if config.hf_hub_filename else ["model.safetensors", "pytorch_model.bin"]
     for name in names:
-        cached = try_to_load_from_cache(repository, name, revision=revision or None)
+        cached = try_to_load_from_cache(repository, name, revision=revision)
         if isinstance(cached, str):
             return Path(cached)
     what, where = f"{repository}/{names[0]}", str(constants.HF_HUB_CACHE)
-    if offline or constants.HF_HUB_OFFLINE:
+    if is_offline(offline) or constants.HF_HUB_OFFLINE:
         raise _absent(architecture, what, where, "offline=true or HF_HUB_OFFLINE=1 rules out a download")
     reason = "the repository holds no such file"
     for name in names:
         try:
-            return Path(hf_hub_download(repository, name, revision=revision or None))
+            return Path(hf_hub_download(repository, name, revision=revision))
         except LocalEntryNotFoundError as error:
             raise _absent(architecture, what, where, f"download failed: {_first_line(error)}") from error
         except EntryNotFoundError:
@@ -93,25 +106,6 @@ def _from_hub(architecture: str, config: Any, offline: bool) -> Path:
         except Exception as error:  # the hub's client and its transport raise a dozen unrelated kinds
             raise _absent(architecture, what, where, f"download failed: {_first_line(error)}") from error
     raise _absent(architecture, what, where, reason)
-
-
-def _from_url(architecture: str, url: str, offline: bool) -> Path:
-    import torch
-
-    folder = Path(torch.hub.get_dir()) / "checkpoints"
-    path = folder / url.rpartition("/")[2]
-    if path.is_file():
-        return path
-    if offline:
-        raise _absent(architecture, path.name, str(folder), "offline=true or HF_HUB_OFFLINE=1 rules out a download")
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
-        if not path.is_file():
-            try:
-                torch.hub.download_url_to_file(url, str(path), progress=False)  # renames a finished temporary
-            except OSError as error:
-                raise _absent(architecture, url, str(folder), f"download failed: {_first_line(error)}") from error
-    return path
 
 
 def _first_line(error: BaseException) -> str:

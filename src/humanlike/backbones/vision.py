@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from humanlike.backbones.layers import LOGITS, ModuleBackbone, layer_shapes
+from humanlike.backbones.layers import LOGITS, PRE_LOGITS, ModuleBackbone, layer_shapes
+from humanlike.backbones.network import seeded_weights
+from humanlike.backbones.preprocessing import choose_transform, record_arguments, states_normalisation
 from humanlike.backbones.pretrained import timm_config, timm_weights
-from humanlike.backbones.transforms import ImageTransform, as_transform
+from humanlike.backbones.transforms import ImageTransform
 from humanlike.backbones.weights import CheckpointFile, WeightFile
 from humanlike.interfaces import Transform
-from humanlike.rng import address_seed
 
 __all__ = ["PRETRAINED", "PRE_LOGITS", "TimmBackbone", "layer_shapes", "own_transform"]
 
-PRE_LOGITS = "pre_logits"
 PRETRAINED = "pretrained"
 
 
@@ -81,7 +80,16 @@ class TimmBackbone(ModuleBackbone):
             source = CheckpointFile(weights)
         elif weights is not None:
             source = weights
-        chosen = _choose_transform(architecture, config, source, transform, published, force_transform)
+        stated = own_transform(config.to_dict(remove_null=False)) if config is not None else ImageTransform()
+        unknown = source is not None and not published and not states_normalisation(transform)
+        chosen = choose_transform(
+            architecture,
+            stated,
+            transform,
+            published=published,
+            file=source.path() if source is not None and unknown else None,
+            forced=force_transform,
+        )
         create = {**_size_options(config, chosen), **(options or {})}
         if published and source is not None:
             # `file` lets timm apply the renaming and reshaping that belong to the architecture's published files.
@@ -118,72 +126,7 @@ class TimmBackbone(ModuleBackbone):
 
 def own_transform(config: Mapping[str, Any]) -> ImageTransform:
     """The evaluation transform that timm's record (a `pretrained_cfg`) states for its weights."""
-    return ImageTransform(
-        size=tuple(config["input_size"][1:]),
-        crop_pct=config["crop_pct"],
-        crop_mode=config["crop_mode"],
-        interpolation=config["interpolation"],
-        mean=tuple(config["mean"]),
-        std=tuple(config["std"]),
-    )
-
-
-def _choose_transform(
-    architecture: str,
-    config: Any,
-    source: WeightFile | None,
-    given: Mapping[str, Any] | Transform | None,
-    published: bool,
-    forced: bool,
-) -> Transform:
-    stated = own_transform(config.to_dict(remove_null=False)) if config is not None else ImageTransform()
-    if source is not None and not published and not _states_normalisation(given):
-        return _sidecar_transform(architecture, source.path(), stated, given)
-    if given is None:
-        return stated
-    chosen = as_transform({**_arguments(stated), **given} if isinstance(given, Mapping) else given)
-    if published and not forced and chosen.fingerprint != stated.fingerprint:
-        different = sorted(
-            str(k)
-            for k in {*chosen.fingerprint, *stated.fingerprint}
-            if chosen.fingerprint.get(k) != stated.fingerprint.get(k)
-        )
-        raise ValueError(
-            f"{architecture}: transform differs from the one that belongs to the published weights in {different} "
-            f"(theirs: { {k: stated.fingerprint.get(k) for k in different} }); leave transform=null, or set "
-            "force_transform=true if you mean it"
-        )
-    return chosen
-
-
-def _states_normalisation(given: Mapping[str, Any] | Transform | None) -> bool:
-    return given is not None and (not isinstance(given, Mapping) or {"mean", "std"} <= set(given))
-
-
-def _sidecar_transform(
-    architecture: str, file: Path, stated: ImageTransform, given: Mapping[str, Any] | Transform | None
-) -> Transform:
-    for sidecar in (file.with_suffix(".json"), file.with_name("config.json")):
-        if sidecar.is_file():
-            content = json.loads(sidecar.read_text(encoding="utf-8"))
-            record = content.get("pretrained_cfg", content)
-            if {"mean", "std"} <= set(record):
-                known = {
-                    "crop_pct": stated.crop_pct,
-                    "crop_mode": stated.crop_mode,
-                    "interpolation": stated.interpolation,
-                }
-                base = own_transform({"input_size": (3, *stated.height_width), **known, **record})
-                return ImageTransform(**{**_arguments(base), **(given if isinstance(given, Mapping) else {})})
-    raise ValueError(
-        f"{architecture}: weights from the file {file} say nothing about their preprocessing, and a wrong one passes "
-        "unnoticed; give transform={mean: [...], std: [...], size: ..., interpolation: ...}, or put timm's config.json "
-        "(with pretrained_cfg) beside the file"
-    )
-
-
-def _arguments(transform: ImageTransform) -> dict[str, Any]:
-    return {key: getattr(transform, key) for key in ImageTransform.__dataclass_fields__}
+    return ImageTransform(**record_arguments(config))
 
 
 def _size_options(config: Any, transform: Transform) -> dict[str, Any]:
@@ -196,9 +139,7 @@ def _size_options(config: Any, transform: Transform) -> dict[str, Any]:
 def _build(architecture: str, seed: int, create: Mapping[str, Any]) -> nn.Module:
     import timm
 
-    # timm draws initial weights from torch's global generator; the fork puts it back.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(address_seed(seed, "backbone weights", architecture) % 2**63)
+    with seeded_weights(seed, architecture):
         try:
             return timm.create_model(architecture, **create)
         except (RuntimeError, TypeError) as error:

@@ -7,14 +7,26 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 
 from humanlike.files import sha256_file
+
+USUAL_KEYS = ("state_dict", "model_state_dict", "model", "network", "module", "student", "teacher", "ema", "backbone")
+# Training scripts store accuracies as NumPy numbers beside the weights. Rebuilding those runs no code of a file's own;
+# everything else that is not a tensor, a string or a plain container is refused.
+_SCALAR: Any = np._core.multiarray.scalar  # type: ignore[attr-defined]
+PLAIN_NUMBERS: list[Any] = [
+    (_SCALAR, "numpy.core.multiarray.scalar"),
+    (_SCALAR, "numpy._core.multiarray.scalar"),
+    np.dtype,
+    *(type(np.dtype(kind)) for kind in ("bool", "int32", "int64", "float32", "float64")),
+]
 
 
 class WeightFile(Protocol):
@@ -34,17 +46,26 @@ def load_by_name(network: nn.Module, state: Mapping[str, torch.Tensor], source: 
         ValueError: Names or shapes differ; the sentence counts them and shows the first.
     """
     own = network.state_dict()
-    missing = [k for k in own if k not in state and not k.endswith("num_batches_tracked")]
-    unexpected = [k for k in state if k not in own]
-    misshapen = [k for k in own if k in state and own[k].shape != state[k].shape]
-    if missing or unexpected or misshapen:
+    if any(found := misfits(own, state).values()):
         parts = [
             f"{len(names)} {word} (first: {', '.join(names[:3])})"
-            for word, names in (("missing", missing), ("unexpected", unexpected), ("of another shape", misshapen))
+            for names, word in zip(found, ("missing", "unexpected", "of another shape"), strict=True)
             if names
         ]
         raise ValueError(f"the weights in {source} do not fit the architecture: {'; '.join(parts)}")
     network.load_state_dict({**own, **state}, strict=True)
+
+
+def misfits(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:
+    """Names that keep `state` from filling a network whose state dict is `own`: "missing", "unexpected", "misshapen".
+
+    Counters of batches (`num_batches_tracked`) may be missing: they take no part in a forward pass.
+    """
+    return {
+        "missing": [k for k in own if k not in state and not k.endswith("num_batches_tracked")],
+        "unexpected": [k for k in state if k not in own],
+        "misshapen": [k for k in own if k in state and own[k].shape != state[k].shape],
+    }
 
 
 def load_in_order(network: nn.Module, state: Mapping[str, torch.Tensor], source: str) -> None:
@@ -160,27 +181,50 @@ class PackagedWeights:
         return CheckpointFile(folder / self.file, self.sha256, self.match, advice)
 
 
-def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+def read_tensors(path: Path, key: str | None = None) -> dict[str, torch.Tensor]:
     """Name → tensor of a `.safetensors` file or of a state dict saved by torch, in the file's order.
 
-    A state dict that lies one level down under "state_dict" or "model" is taken from there.
+    Args:
+        path: The file.
+        key: Where the state dict lies inside the file, keys joined by dots ("classy_state_dict.base_model.model");
+            None looks under the usual ones ("state_dict", "model", "student", …), one inside the other.
 
     Raises:
-        ValueError: The file is unreadable, would run code on loading, or holds no state dict.
+        ValueError: The file is unreadable, would run code on loading, or holds no state dict, or several.
     """
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(PLAIN_NUMBERS):
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError) as error:
         first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(
             f"{path} cannot be read as plain tensors ({first_line[:200]}); save `model.state_dict()` with torch.save "
             "or safetensors (files that hold Python objects are refused, because loading them runs their code)"
         ) from error
-    for key in ("state_dict", "model"):
-        if isinstance(content, Mapping) and isinstance(content.get(key), Mapping):
-            content = content[key]
+    content = _inner(content, path) if key is None else _at(content, key, path)
     if not isinstance(content, Mapping) or not all(isinstance(v, torch.Tensor) for v in content.values()):
         raise ValueError(f"{path} holds no state dict (a mapping of names to tensors); save `model.state_dict()`")
     return dict(content)
+
+
+def _inner(content: Any, path: Path) -> Any:
+    """Go down the usual keys while there is just one of them; tensors may lie beside it only on the way."""
+    while isinstance(content, Mapping):
+        inside = [k for k in USUAL_KEYS if isinstance(content.get(k), Mapping)]
+        if len(inside) > 1:
+            raise ValueError(f"{path} holds several state dicts, under {', '.join(inside)}; say which one by key=")
+        if not inside:
+            return content
+        content = content[inside[0]]
+    return content
+
+
+def _at(content: Any, key: str, path: Path) -> Any:
+    for part in key.split("."):
+        if not isinstance(content, Mapping) or part not in content:
+            there = ", ".join(map(str, content)) if isinstance(content, Mapping) else type(content).__name__
+            raise ValueError(f"{path} has no {part!r} of key={key!r}; there is {there[:300]}")
+        content = content[part]
+    return content

@@ -159,6 +159,11 @@ def test_a_missing_image_is_left_out_named_and_counted(tmp_path, capsys):
     assert errors["owl/gone.png"].endswith("owl/gone.png: the file is missing")
     skipping.max_failures = 2
     assert Job(evaluate_job).run(skipping, tmp_path / "skip") == 0
+    assert "already finished, skipped" in capsys.readouterr().out
+    (tmp_path / "skip" / "cells.parquet").write_bytes(b"damaged")
+    assert Job(evaluate_job).run(skipping, tmp_path / "skip") == 0
+    assert "the finished run cannot be read and is computed again" in capsys.readouterr().err
+    assert len(pd.read_parquet(tmp_path / "skip" / "cells.parquet")) == 2
 
 
 @pytest.mark.parametrize(

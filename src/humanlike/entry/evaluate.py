@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -35,16 +36,14 @@ def evaluate_job(config: DictConfig, folder: Path) -> None:
 
     from humanlike.entry.environment import prepare
     from humanlike.reports.config_record import masked_config
-    from humanlike.reports.run_folder import is_finished, read_run
     from humanlike.reports.tables import score_summary
 
     prepare(config)
     console = Console()
     plain = masked_config(config)
-    score: Score | None
-    if config.resume and is_finished(folder, config_hash(plain)):
+    score = _finished(folder, config_hash(plain)) if config.resume else None
+    if score is not None:
         console.print(f"already finished, skipped: {folder}", highlight=False, soft_wrap=True)
-        score = read_run(folder)
     else:
         score = _score_and_write(config, folder, plain)
         if score is None:
@@ -54,6 +53,19 @@ def evaluate_job(config: DictConfig, folder: Path) -> None:
     lost = int(score.result.counts.get("items_failed", 0))
     if lost > config.max_failures:
         raise LossesError(f"{lost} image(s) could not be read, more than max_failures={config.max_failures}")
+
+
+def _finished(folder: Path, wanted: str) -> Score | None:
+    """The finished run in `folder`; None where there is none, of these settings, that can be read whole."""
+    from humanlike.reports.run_folder import is_finished, read_run
+
+    if not is_finished(folder, wanted):
+        return None
+    try:
+        return read_run(folder)
+    except (FileNotFoundError, ValueError) as error:
+        print(f"warning: the finished run cannot be read and is computed again: {error}", file=sys.stderr)
+        return None
 
 
 def config_hash(plain: Mapping[str, Any]) -> str:

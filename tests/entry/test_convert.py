@@ -147,6 +147,7 @@ def test_help_is_light_and_names_every_kind(repository):
         assert kind in done.stdout
 
 
+@pytest.mark.slow
 def test_a_converted_study_scores_like_its_source(pictures, tmp_path, monkeypatch):
     from humanlike import evaluate
 

@@ -146,7 +146,10 @@ def _answered(
         if count:
             dropped[reason] += int(count)
     table = table.copy()
-    table[list(GUESS_COLUMNS)] = guesses.astype(object).mask(unknown_RG, None)
+    values_RG = guesses.to_numpy(dtype=object, copy=True)
+    values_RG[unknown_RG | guesses.isna().to_numpy()] = None
+    for position, column in enumerate(GUESS_COLUMNS):
+        table[column] = pd.Series(values_RG[:, position], index=table.index, dtype=object)
     return table[~silent & ~unknown_RG[:, 0]]
 
 

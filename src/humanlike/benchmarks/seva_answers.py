@@ -64,8 +64,14 @@ class ModelReading:
     converged: bool
 
 
-def read_out(items: SevaItems, readout: Readout, num_labels: int, group_N: np.ndarray | None) -> ModelReading:
-    """Out-of-fold label probabilities of every item, reduced to what the tables and metrics need."""
+def out_of_fold(
+    items: SevaItems, readout: Readout, num_labels: int, group_N: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(N, L) out-of-fold label probabilities and the (N,) fold of every item, -1 where the readout does not tell.
+
+    Raises:
+        ValueError: When the shape is wrong, or a group stands in several folds.
+    """
     proba_NL = np.asarray(readout.out_of_fold_proba(items.f_ND, items.target_N, num_labels, group_N))
     if proba_NL.shape != (len(items), num_labels):
         raise ValueError(
@@ -73,10 +79,21 @@ def read_out(items: SevaItems, readout: Readout, num_labels: int, group_N: np.nd
         )
     fold_N = np.asarray(getattr(readout, "folds_", np.full(len(items), -1)), np.int64)
     _check_folds(items, fold_N, group_N)
+    return proba_NL, fold_N
+
+
+def read_out(items: SevaItems, readout: Readout, num_labels: int, group_N: np.ndarray | None) -> ModelReading:
+    """Out-of-fold label probabilities of every item, reduced to what the tables and metrics need."""
+    proba_NL, fold_N = out_of_fold(items, readout, num_labels, group_N)
+    return reduced(proba_NL, fold_N, items.target_N, readout)
+
+
+def reduced(proba_NL: np.ndarray, fold_N: np.ndarray, target_N: np.ndarray, readout: Readout) -> ModelReading:
+    """What the tables and metrics need of label probabilities, and how well the readout was trained."""
     certificate = readout.certificate() if hasattr(readout, "certificate") else {}
     return ModelReading(
         answers=ModelAnswers.from_proba(proba_NL),
-        probability_target_N=proba_NL[np.arange(len(items)), items.target_N].astype(np.float64),
+        probability_target_N=proba_NL[np.arange(len(target_N)), target_N].astype(np.float64),
         fold_N=fold_N,
         certificate=certificate,
         converged=bool(np.all(getattr(readout, "converged_", True))),

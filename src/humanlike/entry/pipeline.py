@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from humanlike.backbones.features import extract_features
+from humanlike.backbones.layers import class_score_layer
+from humanlike.backbones.recorded import RecordedAnswers
 from humanlike.interfaces import Backbone, Benchmark, Readout
 from humanlike.reports.run_folder import digest
 from humanlike.types import Score, Sketches
@@ -37,7 +39,7 @@ VERSIONS_OF = (
 
 
 def run_benchmark(
-    backbone: Backbone,
+    backbone: Backbone | RecordedAnswers,
     data: Sketches,
     benchmark: Benchmark,
     readout: Readout,
@@ -51,11 +53,11 @@ def run_benchmark(
     """Score a backbone on a benchmark.
 
     Args:
-        backbone: The frozen network.
+        backbone: The frozen network, or a model's recorded answers.
         data: The data set with people's responses, if it has any.
         benchmark: What is measured.
         readout: Fresh readout; it is fitted here.
-        layer: Layer to read out; None = the backbone's default.
+        layer: Layer to read out; None = the backbone's default, or its class scores where the readout reads those.
         trainer: Lightning trainer for the extraction; None = one CPU process.
         cache_dir: Where features are kept; None = a temporary folder.
         seed: Global seed of folds, bootstrap and splits.
@@ -65,10 +67,12 @@ def run_benchmark(
         The score, or None in every process but the first of a multi-process run.
     """
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    layer = layer or backbone.default_layer
-    features = extract_features(
-        backbone, data, [layer], trainer=trainer, cache_dir=cache_dir, **dict(extraction or {})
-    )[layer]
+    if isinstance(backbone, RecordedAnswers):
+        features = backbone.answers(data)
+    else:
+        layer = layer or _layer_for(backbone, readout)
+        keywords = dict(extraction or {})
+        features = extract_features(backbone, data, [layer], trainer=trainer, cache_dir=cache_dir, **keywords)[layer]
     if trainer is not None and not trainer.is_global_zero:
         return None
     result = benchmark.run(data, features, readout, seed=seed)
@@ -79,7 +83,7 @@ def run_benchmark(
         benchmark_version=benchmark.version,
         dataset=data.name,
         backbone=backbone.name,
-        layer=layer,
+        layer=features.layer,
         result=result,
         seeds={"seed": seed},
         hashes=dict(features.hashes),
@@ -88,6 +92,11 @@ def run_benchmark(
         seconds=time.perf_counter() - began,
         digest=digest(result.items, result.counts),
     )
+
+
+def _layer_for(backbone: Backbone, readout: Readout) -> str:
+    reads_class_scores = getattr(readout, "reads_class_scores", False)
+    return class_score_layer(backbone) if reads_class_scores else backbone.default_layer
 
 
 def versions() -> dict[str, str]:

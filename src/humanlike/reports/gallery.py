@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 from PIL import Image
 
+from humanlike.data.trials import AbsentImages
 from humanlike.types import Sketches
 
 
@@ -62,8 +63,10 @@ def gallery_examples(
         seed: Global seed.
 
     Returns:
-        Examples, source by source, conditions in order; empty where nothing is eligible.
+        Examples, source by source, conditions in order; empty where nothing is eligible or there are no images.
     """
+    if isinstance(data.images, AbsentImages):
+        return ()
     from humanlike.rng import generator  # brings torch, which showing finished runs does not need
 
     usable = items[items["error"].isna() | (items["error"] == "")]

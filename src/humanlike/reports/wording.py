@@ -30,6 +30,8 @@ TITLES: Mapping[str, str] = {
     "delta_r2_entropy": "ΔR² over condition, entropy",
     "delta_r2_snp": "ΔR² over condition, SNP",
     "error_consistency": "Error consistency",
+    "observed_consistency": "Observed consistency",
+    "accuracy_difference": "Accuracy, model − people",
     "n_items": "Items",
     "n_cells": "Cells",
     "n_responses": "Responses",
@@ -57,6 +59,8 @@ MEANINGS: Mapping[str, str] = {
     "delta_r2_entropy": "what the model adds to R² when the condition is known already",
     "delta_r2_snp": "what the model adds to R² when the condition is known already",
     "error_consistency": "agreement with people on which sketches are got right, beyond chance (κ)",
+    "observed_consistency": "share of images on which model and person are both right or both wrong",
+    "accuracy_difference": "how much more often than a person the model is right on what the person saw",
 }
 
 UNITS: Mapping[str, str] = {
@@ -87,6 +91,12 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "derived_conditions": "The conditions are stages of the same drawings, so folds keep each drawing together.",
     "cv_grouped": "Folds keep items of one source together although the protocol asked for plain folds: {count}.",
     "images_shared_across_folds": "Items of one source stand on both sides of a fold, which flatters the model.",
+    "people_answers_missing": "{count} answer(s) of people did not come in time; they count as wrong.",
+    "answers_missing": "{count} answer(s) of the model are missing; they count as wrong.",
+    "items_without_trial": "{count} item(s) were not answered by the model and are left out of every score.",
+    "recorded_answers": "The model is known by one answer an item: how spread its answers are is unknown, and its "
+    "Jensen-Shannon distance is that of an observer who is always sure.",
+    "few_common_items": "Most pairs of people share fewer than ten items, so their consistency is a rough ceiling.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
 }
 

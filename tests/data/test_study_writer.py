@@ -111,7 +111,9 @@ def test_judgments_of_lost_images_are_counted(tmp_path):
 def test_refusals_are_sentences(pictures, tmp_path):
     drawn = doodles(concepts=["lion", "snail"], instances=1, conditions=[4], judgments=0, size=16)
     for mode in ("copy", "link"):
-        with pytest.raises(ValueError, match=rf"its images are drawn, there are no files to {mode}; use images=render"):
+        with pytest.raises(
+            ValueError, match=rf"its images are made by code, there are no files to {mode}; use images=render"
+        ):
             write_study(drawn, tmp_path / "out", images=mode)
     for settings, message in (({"images": "move"}, "images must be"), ({"on_bad_image": "drop"}, "on_bad_image must")):
         with pytest.raises(ValueError, match=message):

@@ -171,7 +171,7 @@ def test_aliases_are_the_only_translation(study, sketches, answers):
     [
         ("Lion", r"sketches .*: 2 value\(s\) are no labels, first 'Lion' in row 1, concept \(rows 1, 2; 1 different\)"),
         ("Lion", "'Lion' differs from the label 'lion' in case or in spaces only; correct them, say what they mean"),
-        ("lions", r"nearest to 'lions': \['lion'\]"),
+        ("lions", r"nearest labels to 'lions': \['lion'\]"),
         ("Löwe", r"no label is like 'Löwe' \(another language\?\); .*aliases=\{NAME: LABEL\}, or set on_unknown=drop"),
         ("Hot air Balloon", "differs from the label 'hot-air balloon' in case"),
     ],

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from humanlike.data.concepts import level
+
 
 def label_order(name: str, concepts: Iterable[str], labels: Sequence[str] | None = None) -> tuple[str, ...]:
     """The label order of a data set.
@@ -32,15 +34,29 @@ def label_order(name: str, concepts: Iterable[str], labels: Sequence[str] | None
         raise ValueError(f"{name}: labels occur more than once: {repeated[:5]}")
     unknown = [c for c in found if c not in set(order)]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], order, n=3)
-        nearest = f"; nearest labels to {unknown[0]!r}: {near}" if near else ""
         raise ValueError(
-            f"{name}: {len(unknown)} concept(s) are not in labels: {unknown[:5]}{nearest}; add them, correct the "
-            "spelling, or leave labels out to take the concepts that are there"
+            f"{name}: {len(unknown)} concept(s) are not in labels: {unknown[:5]}; {nearest_labels(unknown[0], order)}; "
+            "add them, correct the spelling, or leave labels out to take the concepts that are there"
         )
     if len(order) < 2:
         raise ValueError(f"{name}: one class only ({list(order)}); recognition needs at least two labels")
     return order
+
+
+def nearest_labels(value: str, labels: Sequence[str]) -> str:
+    """What to say about a name that is no label: the label it differs from in case or spaces only, or the nearest.
+
+    Example:
+        >>> nearest_labels("Hot air balloon", ["owl", "hot-air_balloon"])
+        "'Hot air balloon' differs from the label 'hot-air_balloon' in case or in spaces only"
+        >>> nearest_labels("Eule", ["owl", "bear"])
+        "no label is like 'Eule' (another language?)"
+    """
+    alike = [label for label in labels if level(label) == level(value)]
+    if alike:
+        return f"{value!r} differs from the label {alike[0]!r} in case or in spaces only"
+    near = difflib.get_close_matches(value, labels, n=3) or difflib.get_close_matches(value.casefold(), labels, n=3)
+    return f"nearest labels to {value!r}: {near}" if near else f"no label is like {value!r} (another language?)"
 
 
 def require_conditions(name: str, wanted: Sequence[float], condition_N: Iterable[float]) -> None:

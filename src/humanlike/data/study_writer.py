@@ -190,7 +190,9 @@ def _image_files(data: Sketches, mode: str) -> list[tuple[ImageFiles, str]]:
     for item in range(len(data)):
         source, index = _resolved(data.images, item)
         if not isinstance(source, ImageFiles):
-            raise ValueError(f"{data.name}: its images are drawn, there are no files to {mode}; use images=render")
+            raise ValueError(
+                f"{data.name}: its images are made by code, there are no files to {mode}; use images=render"
+            )
         if mode == "link" and not isinstance(source.archive, FolderArchive):
             raise ValueError(f"{data.name}: its images lie in a zip and cannot be linked; use images=copy or render")
         found.append((source, source.names[index]))

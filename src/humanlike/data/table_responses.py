@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from humanlike.data.concepts import level
+from humanlike.data.labels import nearest_labels
 from humanlike.data.table_files import aliased, read_table, refuse_empty, rows_named
 from humanlike.types import GUESS_COLUMNS, Responses
 
@@ -181,23 +180,13 @@ def unknown_labels(values: pd.DataFrame, unknown_RG: np.ndarray, labels: Sequenc
     row, column = np.argwhere(unknown_RG)[0]
     rows = values.index.to_numpy()[unknown_RG.any(axis=1)]
     distinct = list(dict.fromkeys(values.to_numpy(dtype=object)[unknown_RG]))
-    hints = "; ".join(_hint(value, labels) for value in distinct[:3])
+    hints = "; ".join(nearest_labels(value, labels) for value in distinct[:3])
     return (
         f"{where}: {int(unknown_RG.sum())} value(s) are no labels, first {values.iloc[row, column]!r} in row "
         f"{int(values.index[row]) + 1}, {values.columns[column]} ({rows_named(rows)}; {len(distinct)} different): "
         f"{hints}; correct them, say what they mean with aliases={{NAME: LABEL}}, or set on_unknown=drop to leave them "
         "out and count them"
     )
-
-
-def _hint(value: str, labels: Sequence[str]) -> str:
-    alike = [label for label in labels if level(label) == level(value)]
-    if alike:
-        return f"{value!r} differs from the label {alike[0]!r} in case or in spaces only"
-    near = difflib.get_close_matches(value, labels, n=3) or difflib.get_close_matches(value.casefold(), labels, n=3)
-    if near:
-        return f"nearest to {value!r}: {near}"
-    return f"no label is like {value!r} (another language?)"
 
 
 def _counts(dropped: Mapping[str, int]) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 
 import numpy as np
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 
 from humanlike.interfaces import Readout
-from humanlike.readouts import ConvergenceWarning, LogisticReadout
+from humanlike.readouts import ConvergenceWarning, LogisticReadout, lbfgs, logistic
 
 
 def referee(f_ND, label_N, C=1.0, standardize=True):
@@ -250,3 +252,61 @@ def test_float32_that_is_not_enough_is_finished_in_float64(make_sample):
         warnings.simplefilter("error")
         readout.fit(sample.f_ND, sample.label_N, 3)
     assert readout.gap_ <= 1e-12
+
+
+@pytest.mark.parametrize(("n", "d", "C"), [(300, 40, 1.0), (300, 40, 100.0), (90, 300, 1.0)])
+def test_renewing_the_preconditioner_keeps_the_optimum_of_separable_data(make_sample, monkeypatch, n, d, C):
+    """Rows lose a hundredfold of their curvature on the way; the optimum is scikit-learn's, with and without."""
+    sample = make_sample(n=n, d=d, labels=(0, 1, 2, 3, 4), num_labels=5, signal=3.0)
+    arguments = (sample.f_ND, sample.label_N, 5, sample.group_N)
+    readout = LogisticReadout(C=C, n_splits=3)
+    p_NL = readout.out_of_fold_proba(*arguments)
+    assert check_out_of_fold(readout, sample, p_NL) >= 0.999
+    assert readout.gap_.max() <= 1e-7
+    monkeypatch.setattr(lbfgs, "REFRESH_PASSES", 10**9)
+    fixed = LogisticReadout(C=C, n_splits=3)
+    fixed.out_of_fold_proba(*arguments)
+    np.testing.assert_allclose(readout.objective_, fixed.objective_, rtol=1e-6)
+    assert readout.n_iter_.max() < fixed.n_iter_.max()
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_threads_are_chosen_by_size_and_restored(sample, two_threads, monkeypatch):
+    arguments = (sample.f_ND[:90], sample.label_N[:90], sample.num_labels)
+    readout = LogisticReadout(tol=1e-3, accept=1e-3).fit(*arguments)
+    assert readout.certificate()["threads"] == 1
+    assert torch.get_num_threads() == 2
+    monkeypatch.setattr(logistic, "SMALL_PASS_FLOPS", 0)
+    assert LogisticReadout(tol=1e-3, accept=1e-3).fit(*arguments).certificate()["threads"] == 2
+    assert torch.get_num_threads() == 2
+
+
+def test_threads_are_restored_after_an_error(sample, two_threads, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("stop")
+
+    monkeypatch.setattr(logistic, "minimise", fail)
+    with pytest.raises(RuntimeError, match="stop"):
+        LogisticReadout().fit(sample.f_ND, sample.label_N, sample.num_labels)
+    assert torch.get_num_threads() == 2
+
+
+def test_long_solves_say_how_far_they_are(sample, monkeypatch, capfd):
+    arguments = (sample.f_ND, sample.label_N, sample.num_labels, sample.group_N)
+    quiet = LogisticReadout().out_of_fold_proba(*arguments)
+    assert capfd.readouterr() == ("", "")
+    monkeypatch.setattr(logistic, "PROGRESS_S", 0.0)
+    loud = LogisticReadout().out_of_fold_proba(*arguments)
+    out, err = capfd.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[0] == "readout 1 passes, far from the optimum (asked 1e-07), 0 s"
+    assert re.fullmatch(r"readout \d+ passes, estimated gap at most \de-\d+ \(asked 1e-07\), \d+ s", lines[-1])
+    assert np.array_equal(quiet, loud)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 
 from humanlike.readouts.objective import FoldedProblem
-from humanlike.readouts.preconditioner import Preconditioner
+from humanlike.readouts.preconditioner import HardRows, Preconditioner
 
-MEMORY = 5
+MEMORY = 20
+REFRESH_PASSES = 10  # a refresh costs about three passes of one model
+SETTLED = 1e-2  # relative gap below which the curvature changes little more
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 1e-6
-PATIENCE = {torch.float32: 40, torch.float64: 150}  # passes without progress before rounding is blamed
+PATIENCE = {torch.float32: 10, torch.float64: 150}  # passes without progress before rounding is blamed
 LOSS_NOISE = {torch.float32: 1e-7, torch.float64: 1e-14}  # relative rounding of the loss
 
 
@@ -25,8 +28,10 @@ class Path:
     Attributes:
         model: Index of the model.
         theta: (D+1, K) parameters.
+        precondition: H₀ in use.
         value: Objective F at `theta`.
         gradient: Gradient at `theta`.
+        gap: Estimated relative gap at `theta`.
         iterations: Accepted steps.
         passes: Passes over the rows, this model's share of them.
         done: The estimated gap is small enough.
@@ -35,8 +40,10 @@ class Path:
 
     model: int
     theta: torch.Tensor
+    precondition: Preconditioner
     value: float = math.inf
     gradient: torch.Tensor = field(default_factory=lambda: torch.empty(0))
+    gap: float = math.inf
     iterations: int = 0
     passes: int = 0
     done: bool = False
@@ -45,8 +52,11 @@ class Path:
     _direction: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     _slope: float = 0.0
     _step: float = 1.0
-    _best: float = math.inf
+    _best_gap: float = math.inf
+    _best_value: float = math.inf
     _passes_at_best: int = 0
+    _refreshed_at: int = 0
+    _gap_at_refresh: float = math.inf
     _pairs: deque[tuple[torch.Tensor, torch.Tensor, torch.Tensor, float]] = field(
         default_factory=lambda: deque(maxlen=MEMORY)
     )
@@ -55,14 +65,14 @@ class Path:
         """The point to evaluate next."""
         return self.theta if self.iterations == self.passes == 0 else self.theta + self._step * self._direction
 
-    def receive(self, value: float, gradient: torch.Tensor, precondition: Preconditioner) -> None:
+    def receive(self, value: float, gradient: torch.Tensor) -> None:
         """Take in the objective at `trial()`: move there, or shorten the step."""
         self.passes += 1
         if self.passes == 1:
-            self._move(self.theta, value, gradient, precondition(gradient))
+            self._move(self.theta, value, gradient, self.precondition(gradient))
         elif self._acceptable(value, gradient):
             self.iterations += 1
-            new, preconditioned = self.trial(), precondition(gradient)
+            new, preconditioned = self.trial(), self.precondition(gradient)
             step, change = new - self.theta, gradient - self.gradient
             curvature = _dot(step, change)
             if curvature > 0:
@@ -76,11 +86,26 @@ class Path:
         else:
             self.stalled = True
 
+    @property
+    def outdated(self) -> bool:
+        """H₀ is some passes old, and from where the curvature was still changing; not inside a line search."""
+        old = self.passes - self._refreshed_at >= REFRESH_PASSES
+        return old and self._gap_at_refresh > SETTLED and self._step == 1.0
+
+    def refresh(self, precondition: Preconditioner) -> None:
+        """Go on with another H₀. Of the curvature pairs, made with the old one, the last stays: it sets the scale."""
+        self.precondition, self._refreshed_at, self._gap_at_refresh = precondition, self.passes, self.gap
+        self._preconditioned = precondition(self.gradient)
+        kept = [(step, change, precondition(change), rho) for step, change, _, rho in list(self._pairs)[-1:]]
+        self._pairs = deque(kept, maxlen=MEMORY)
+        self._aim()
+
     def check(self, gap: float, target: float) -> None:
-        """Stop when the estimated relative gap is at the target, or has not improved for long."""
-        self.done = gap <= target
-        if gap < 0.9 * self._best:
-            self._best, self._passes_at_best = gap, self.passes
+        """Stop when the estimated relative gap is at the target, or nothing has improved for long."""
+        self.gap, self.done = gap, gap <= target
+        if gap < 0.9 * self._best_gap or self.value < 0.999 * self._best_value:
+            self._best_gap, self._best_value = min(gap, self._best_gap), self.value
+            self._passes_at_best = self.passes
         elif self.passes - self._passes_at_best > PATIENCE[self.theta.dtype]:
             self.stalled = True
 
@@ -125,41 +150,50 @@ class Path:
 def minimise(
     problem: FoldedProblem,
     start: dict[int, torch.Tensor],
-    precondition: Preconditioner,
+    preconditioners: dict[int, Preconditioner],
     target: float,
     max_passes: int,
+    report: Callable[[float], None] | None = None,
 ) -> dict[int, Path]:
     """Run L-BFGS for the models in `start` until every estimated relative gap is at `target`.
 
-    The estimate is (‖g_W‖²/2λ + K‖g_b‖²/2) / F from the gradient in the precision of the search; `certificate.certify`
-    gives the bound that counts.
+    The estimate is (‖g_W‖²/2λ + ½ Σ_k g_bk² / s_k) / F from the gradient in the precision of the search, s_k being the
+    curvature of the intercepts in H₀; `certificate.certify` gives the bound that counts.
+
+    H₀ is renewed every few passes until the search is close to the optimum: as a model gets sure of its rows the
+    curvature falls, a hundredfold where features separate the classes, and an H₀ from elsewhere makes the search slow.
 
     Args:
         problem: Features, labels and folds.
         start: Model → (D+1, K) starting point; its dtype is the precision of the search.
-        precondition: H₀.
+        preconditioners: Model → H₀ to start with.
         target: Relative gap to stop at.
         max_passes: Passes over the rows after which the search ends, wherever it is.
+        report: Called after every pass with the largest estimated gap (infinite: not known yet).
 
     Returns:
         Model → where its search ended; `done` tells whether the target was reached.
     """
-    paths = {model: Path(model, theta) for model, theta in start.items()}
+    paths = {model: Path(model, theta, preconditioners[model]) for model, theta in start.items()}
     for _ in range(max_passes):
         active = [path for path in paths.values() if not (path.done or path.stalled)]
         if not active:
             break
         values, gradients = problem.value_and_gradient([p.model for p in active], [p.trial() for p in active])
         for path, value, gradient in zip(active, values, gradients, strict=True):
-            path.receive(value, gradient, precondition)
+            path.receive(value, gradient)
             path.check(_estimated_gap(problem, path), target)
+            if path.outdated and not (path.done or path.stalled):
+                path.refresh(HardRows(problem, path.model, path.theta))
+        if report is not None:
+            report(max(path.gap for path in active))
     return paths
 
 
 def _estimated_gap(problem: FoldedProblem, path: Path) -> float:
-    weight, bias = path.gradient[:-1].double(), path.gradient[-1].double()
-    gap = float(weight.square().sum()) / (2 * problem.penalty(path.model))
-    gap += float(bias.square().sum()) * problem.num_classes / 2
+    weight_DK, bias_K = path.gradient[:-1].double(), path.gradient[-1].double()
+    gap = float(weight_DK.square().sum()) / (2 * problem.penalty(path.model))
+    gap += float((bias_K.square() / path.precondition.intercept_curvature_K).sum()) / 2
     return gap / max(path.value - gap, torch.finfo(torch.float64).tiny) if gap < path.value else math.inf
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -13,10 +16,12 @@ from humanlike.readouts.certificate import Certificate, certify
 from humanlike.readouts.folds import groups_per_class, stratified_folds, stratified_group_folds
 from humanlike.readouts.lbfgs import minimise
 from humanlike.readouts.objective import FoldedProblem
-from humanlike.readouts.preconditioner import build_preconditioner
+from humanlike.readouts.preconditioner import Preconditioner, starting_preconditioner
 from humanlike.readouts.problem import checked_features, checked_labels, folded_problem
 
 CHUNK_ROWS = 8192
+SMALL_PASS_FLOPS = 2e10  # about 0.3 s on one core
+PROGRESS_S = 10.0
 
 
 class ConvergenceWarning(UserWarning):
@@ -30,7 +35,9 @@ class LogisticReadout:
     standardised with the mean and standard deviation of the *training* rows (constant features get no weight). Only
     labels that occur are fitted; the others have probability exactly 0, because a softmax over absent labels with a
     free intercept has no optimum. Training runs in float32, is finished in float64 where float32 is not enough, and
-    every fit carries an upper bound of its relative distance to the optimum (`gap_`, see `readouts.certificate`).
+    every fit carries an upper bound of its relative distance to the optimum (`gap_`, see `readouts.certificate`). Small
+    problems are solved by one torch thread whatever the setting, which is restored; long ones write a line to standard
+    error every ten seconds.
 
     Folds with `cv="stratified_group"` depend on seed, labels and group names only, so that the order of the rows does
     not matter. Without groups every row is its own group, named by its position.
@@ -196,21 +203,30 @@ class LogisticReadout:
     def _solve(self, problem: FoldedProblem, reduced_from: int | None) -> list[Certificate]:
         """Every model's optimum: float32 first, float64 for those whose certificate asks for more."""
         started = time.perf_counter()
-        precondition = build_preconditioner(problem)
+        with _suitable_threads(problem) as threads:
+            fits, iterations = self._optima(problem)
+        self._report(problem, fits, iterations)
+        self._record["n_splits_reduced_from"] = reduced_from
+        self._record["threads"] = threads
+        self._record["seconds"] = time.perf_counter() - started
+        return fits
+
+    def _optima(self, problem: FoldedProblem) -> tuple[list[Certificate], list[int]]:
+        """Fit and L-BFGS steps of every model."""
         theta = {m: _start(problem, m) for m in range(problem.num_models)}
+        preconditioners: dict[int, Preconditioner] = dict.fromkeys(theta, starting_preconditioner(problem))
         fits: dict[int, Certificate] = {}
         iterations = dict.fromkeys(theta, 0)
+        progress = _Progress(self.tol)
         for dtype in (torch.float32, torch.float64):
             todo = {m: t.to(dtype) for m, t in theta.items() if m not in fits or fits[m].gap > self.tol}
-            for m, path in minimise(problem, todo, precondition, self.tol / 2, self.max_iter).items():
+            paths = minimise(problem, todo, preconditioners, self.tol / 2, self.max_iter, progress)
+            for m, path in paths.items():
                 iterations[m] += path.iterations
+                preconditioners[m] = path.precondition
                 fits[m] = certify(problem, m, path.theta)
                 theta[m] = fits[m].theta
-        ordered = [fits[m] for m in range(problem.num_models)]
-        self._report(problem, ordered, [iterations[m] for m in range(problem.num_models)])
-        self._record["n_splits_reduced_from"] = reduced_from
-        self._record["seconds"] = time.perf_counter() - started
-        return ordered
+        return [fits[m] for m in range(problem.num_models)], [iterations[m] for m in range(problem.num_models)]
 
     def _report(self, problem: FoldedProblem, fits: list[Certificate], iterations: list[int]) -> None:
         """Set the attributes and the record, and warn of models that are not close enough."""
@@ -248,6 +264,45 @@ class LogisticReadout:
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+
+class _Progress:
+    """One line on standard error every ten seconds of a solve; nothing for shorter ones."""
+
+    def __init__(self, tol: float) -> None:
+        self._tol, self._passes = tol, 0
+        self._started = self._last = time.monotonic()
+
+    def __call__(self, gap: float) -> None:
+        self._passes += 1
+        now = time.monotonic()
+        if now - self._last >= PROGRESS_S:
+            self._last = now
+            known = f"estimated gap at most {gap:.0e}" if np.isfinite(gap) else "far from the optimum"
+            print(
+                f"readout {self._passes} passes, {known} (asked {self._tol:.0e}), {now - self._started:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+@contextmanager
+def _suitable_threads(problem: FoldedProblem) -> Iterator[int]:
+    """Use one thread for small problems, the current setting otherwise; gives the number in use.
+
+    A small product is over before all threads of a busy machine have had their turn: two threads on two busy cores have
+    taken seven times as long as one.
+    """
+    before = torch.get_num_threads()
+    small = problem.z_ND.device.type == "cpu" and problem.pass_flops < SMALL_PASS_FLOPS
+    if not small or before == 1:
+        yield before
+        return
+    torch.set_num_threads(1)
+    try:
+        yield 1
+    finally:
+        torch.set_num_threads(before)
 
 
 def _start(problem: FoldedProblem, model: int) -> torch.Tensor:

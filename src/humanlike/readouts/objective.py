@@ -84,11 +84,30 @@ class FoldedProblem:
         """λ_m; see `penalty_strength`."""
         return penalty_strength(self.C, self.train_size(model), self.num_classes)
 
+    @property
+    def pass_flops(self) -> int:
+        """Floating point operations of a pass over the rows for all models: two products with every training row."""
+        return 4 * self.z_ND.shape[1] * self.num_classes * sum(map(self.train_size, range(self.num_models)))
+
     def on_shared_rows(self, model: int, theta: torch.Tensor) -> torch.Tensor:
         """θ of model `model`, (D+1, K), rewritten so that its logits are z · V + c; the rows are V above c."""
         v_DK = theta[:-1] / self.scale_MD[model].to(theta.dtype)[:, None]
         c_K = theta[-1] - self.shift_MD[model].to(theta.dtype) @ v_DK
         return torch.cat([v_DK, c_K[None]])
+
+    def training_rows(self, model: int, position: torch.Tensor) -> torch.Tensor:
+        """Some training rows as a model sees them, standardised, float32.
+
+        Args:
+            model: Index of the model.
+            position: Which, counted among the training rows of the model; any shape.
+
+        Returns:
+            (*position.shape, D).
+        """
+        place_N = torch.cat([torch.arange(b.start, b.stop, device=position.device) for b in self.train_blocks(model)])
+        rows = self.z_ND[place_N[position]]
+        return rows.sub_(self.shift_MD[model].float()).div_(self.scale_MD[model].float())
 
     def value_and_gradient(
         self, models: list[int], thetas: list[torch.Tensor]

@@ -15,10 +15,12 @@ from sklearn.metrics import cohen_kappa_score
 
 from humanlike.backbones.recorded import RECORDED
 from humanlike.benchmarks.fixed_labels import FixedLabelsBenchmark
+from humanlike.entry.api import evaluate
 from humanlike.files import json_ready
 from humanlike.interfaces import Benchmark
 from humanlike.readouts import LogisticReadout
 from humanlike.readouts.imagenet_head import ImageNetHead
+from humanlike.reports.run_folder import read_run
 from humanlike.types import GUESS_COLUMNS, Responses
 
 SCORES = {
@@ -249,6 +251,34 @@ def test_wrong_use_is_answered_in_a_sentence(one_answer, readout):
         fixed().run(odd, features, readout)
     result = fixed(on_unknown="drop").run(odd, features, readout)
     assert result.counts["guesses_outside_the_labels"] == 1
+
+
+def test_recorded_answers_are_scored_and_reported_without_images(tmp_path):
+    columns = ["subj", "imagename", "category", "object_response"]
+    stimuli = [(f"0_{c}_00_{c}{i}.png", c) for c in ("cat", "dog") for i in range(4)]
+    other = {"cat": "dog", "dog": "cat"}
+    rows = [
+        (f"p{p}", f"{n:04d}_x_s{p}_{name}", c, other[c] if (n + p) % 3 == 0 else c)
+        for p in range(3)
+        for n, (name, c) in enumerate(stimuli)
+    ]
+    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "people.csv", index=False)
+    pd.DataFrame([("net", name, c, "cat") for name, c in stimuli], columns=columns).to_csv(
+        tmp_path / "cats_only.csv", index=False
+    )
+    score = evaluate(
+        "recorded",
+        "fixed_labels",
+        "trials",
+        dataset__root=str(tmp_path / "people.csv"),
+        backbone__path=str(tmp_path / "cats_only.csv"),
+        benchmark__replicates=4,
+        out_dir=tmp_path / "run",
+    )
+    assert (score.backbone, score.dataset, score.layer) == ("cats_only", "people", RECORDED)
+    assert score["accuracy"] == 0.5
+    assert (tmp_path / "run" / "report.html").is_file()
+    assert read_run(tmp_path / "run").scores == score.scores
 
 
 def test_configuration_holds_the_keywords_with_their_defaults(repository):

@@ -70,8 +70,8 @@ def counts_text(counts: Mapping[str, int]) -> str:
     """Counts in one line.
 
     Example:
-        >>> counts_text({"items_total": 1200, "items_failed": 0})
-        'items total 1\u202f200 · items failed 0'
+        >>> counts_text({"concepts": 48, "items_failed": 0})
+        'concepts 48 · items failed 0'
     """
     return " · ".join(f"{name.replace('_', ' ')} {count_text(n)}" for name, n in counts.items())
 

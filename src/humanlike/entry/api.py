@@ -39,11 +39,14 @@ def evaluate(
     Raises:
         ValueError: For misspelt names (the nearest valid ones are given) and unusable data.
         TypeError: When `backbone` is neither a name nor callable.
+        OSError: When `out_dir` cannot be made, before anything is computed.
     """
     from humanlike.entry.conf import compose
     from humanlike.entry.environment import prepare
     from humanlike.entry.evaluate import score_from_config, write_score
 
+    if out_dir is not None:
+        _make_folder(Path(out_dir))
     settings = [f"benchmark={benchmark}", f"dataset={dataset}"]
     ready = None
     if isinstance(backbone, str):
@@ -61,6 +64,13 @@ def evaluate(
 
         write_score(score, data, Path(out_dir), masked_config(config), with_report=bool(config.report))
     return score
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, f"out_dir {folder} cannot be made a folder ({error.strerror})") from error
 
 
 def _as_backbone(model: Any, transform: Any, name: str | None) -> Any:

@@ -18,6 +18,7 @@ from humanlike.backbones.classifiers import TorchvisionBackbone, published_weigh
 from humanlike.backbones.clip import OpenClipBackbone
 from humanlike.backbones.pretrained import timm_config
 from humanlike.backbones.vision import TimmBackbone, own_transform
+from humanlike.backbones.weights import misfits
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "conf" / "backbone").glob("*.yaml"))
 NAMED = [p for p in CONFIGS if "???" not in p.read_text(encoding="utf-8")]  # others take a name or a path
@@ -112,6 +113,27 @@ def test_open_clip_weights_are_described_truly(path):
     quick = open_clip.get_model_config(config.architecture).get("quick_gelu", False)
     assert record.get("quick_gelu", False) == quick, "the activation that the weights were trained with"
     assert record["hf_hub"].rstrip("/") in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix", "last"),
+    [
+        ("cornet_s", "module.", ("decoder.linear.bias", 1000)),
+        ("ipcl_alexnet", "module.", ("fc8.0.bias", 128)),
+        ("moco_v3_vit_b16", "module.", ("head.bias", 1000)),
+        ("simclr_resnet50", "_feature_blocks.", ("layer4.2.bn3.bias", 2048)),
+        ("ecoset_resnet50", "", ("fc.bias", 565)),
+    ],
+)
+def test_published_names_become_those_of_the_architecture(name, prefix, last):
+    """Prefixes and sizes of the last layer as the authors' own loading code states them."""
+    path = CONFIGS[0].with_name(f"{name}.yaml")
+    own = built(path).network.state_dict()
+    checkpoint = instantiate(load(path).weights, _convert_="all")
+    renamed = checkpoint.renamed({f"{prefix}{key}": value for key, value in own.items()})
+    assert not any(misfits(own, renamed).values())
+    weights = [key for key in own if "num_batches" not in key and "running" not in key]
+    assert (weights[-1], len(own[weights[-1]])) == last
 
 
 @pytest.mark.parametrize("path", DOWNLOADED, ids=lambda p: p.stem)

@@ -17,8 +17,8 @@ import torch
 # The end of a name in the file → timm's, outside the blocks and inside block {0}.
 OUTSIDE = {
     r"embedding/(kernel|bias)": r"patch_embed.proj.\1",
-    r"class_token/cls": "cls_token",
-    r"posembed_input/pos_embedding": "pos_embed",
+    r"/cls": "cls_token",
+    r"/pos_embedding": "pos_embed",
     r"encoder_norm/(gamma|beta)": r"norm.\1",
     r"head/(kernel|bias)": r"head.\1",
 }

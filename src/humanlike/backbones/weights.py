@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import pickle
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ def load_by_name(network: nn.Module, state: Mapping[str, torch.Tensor], source: 
             if names
         ]
         raise ValueError(f"the weights in {source} do not fit the architecture: {'; '.join(parts)}")
-    network.load_state_dict({**own, **state}, strict=True)
+    _fill(network, state)
 
 
 def misfits(own: Mapping[str, torch.Tensor], state: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:
@@ -84,8 +85,14 @@ def load_in_order(network: nn.Module, state: Mapping[str, torch.Tensor], source:
                 f"{source}: tensor {given_name} has shape {tuple(given_value.shape)}, but {own_name}, which stands at "
                 f"the same place in the architecture, has {tuple(own_value.shape)}"
             )
-    filled = {name: value for (name, _), (_, value) in zip(own, given, strict=True)}
-    network.load_state_dict({**network.state_dict(), **filled}, strict=True)
+    _fill(network, {name: value for (name, _), (_, value) in zip(own, given, strict=True)})
+
+
+def _fill(network: nn.Module, state: Mapping[str, torch.Tensor]) -> None:
+    """Load over the network's own state dict, which knows the versions of its layouts; some networks insist on it."""
+    filled = network.state_dict()
+    filled.update(state)
+    network.load_state_dict(filled, strict=True)
 
 
 MATCHINGS: dict[str, Callable[[nn.Module, Mapping[str, torch.Tensor], str], None]] = {
@@ -206,7 +213,10 @@ def read_tensors(path: Path, key: str | None = None) -> dict[str, torch.Tensor]:
     content = _inner(content, path) if key is None else _at(content, key, path)
     if not isinstance(content, Mapping) or not all(isinstance(v, torch.Tensor) for v in content.values()):
         raise ValueError(f"{path} holds no state dict (a mapping of names to tensors); save `model.state_dict()`")
-    return dict(content)
+    tensors = OrderedDict(content)
+    if versions := getattr(content, "_metadata", None):
+        tensors._metadata = versions  # type: ignore[attr-defined]  # versions of layouts, which torch converts by
+    return tensors
 
 
 def _inner(content: Any, path: Path) -> Any:

@@ -130,6 +130,7 @@ def test_everything_that_can_change_a_feature_is_in_the_key(noise, monkeypatch):
 
 
 def test_the_library_versions_are_those_installed():
+    import open_clip
     import PIL
     import timm
     import torch
@@ -139,6 +140,7 @@ def test_the_library_versions_are_those_installed():
         "torch": torch.__version__.partition("+")[0],
         "torchvision": torchvision.__version__.partition("+")[0],
         "timm": timm.__version__,
+        "open_clip_torch": open_clip.__version__,
         "pillow": PIL.__version__,
     }
 

@@ -1,4 +1,6 @@
 """Frozen image networks as backbones, and extraction of their features.
 
-`vision` (timm), `callable` (a user's own) give backbones; `features.extract_features` runs one over a data set.
+`vision` (timm), `classifiers` (torchvision), `clip` (image towers of open_clip), `network` (any other architecture) and
+`callable` (a user's own) give backbones, `checkpoint` their weights from published or own files;
+`features.extract_features` runs one over a data set.
 """

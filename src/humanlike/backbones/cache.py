@@ -27,7 +27,7 @@ from humanlike.interfaces import Backbone
 from humanlike.types import ImageSource
 
 FORMAT = "humanlike.features/1"
-LIBRARIES = ("torch", "torchvision", "timm", "pillow")
+LIBRARIES = ("torch", "torchvision", "timm", "open_clip_torch", "pillow")
 _log = logging.getLogger(__name__)
 
 

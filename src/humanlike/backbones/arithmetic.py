@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -53,6 +54,36 @@ def fixed_arithmetic(device_type: str, dtype: str = "float32", threads: int = 1)
         cudnn.benchmark, cudnn.deterministic = cudnn_before
         for operator, precision in saved.items():
             operator.fp32_precision = precision
+
+
+# mallopt's parameters in glibc. Setting one ends glibc's own adaptation, so afterwards they get its highest values.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+KEPT_BYTES = 2**30
+ADAPTED_TRIM, ADAPTED_MMAP = 2**26, 2**25
+
+
+@contextmanager
+def reused_memory() -> Iterator[None]:
+    """Keep freed memory in the process while many equal passes run, and give it back afterwards.
+
+    glibc hands blocks of a few megabytes back to the system as soon as they are free, and the system must clear every
+    page when the next layer asks for them again: in a forward pass on the CPU that can cost as much as the arithmetic.
+    Where the C library is another one, nothing happens.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        mallopt, trim = library.mallopt, library.malloc_trim
+    except (OSError, AttributeError):
+        yield
+        return
+    try:
+        mallopt(M_MMAP_THRESHOLD, KEPT_BYTES)
+        mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
+        yield
+    finally:
+        mallopt(M_MMAP_THRESHOLD, ADAPTED_MMAP)
+        mallopt(M_TRIM_THRESHOLD, ADAPTED_TRIM)
+        trim(0)
 
 
 def _precisions() -> dict[Any, str]:

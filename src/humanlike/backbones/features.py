@@ -16,7 +16,7 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 
-from humanlike.backbones.arithmetic import DTYPES, device_name
+from humanlike.backbones.arithmetic import DTYPES, device_name, reused_memory
 from humanlike.backbones.batches import MicroBatches
 from humanlike.backbones.cache import FeatureCache, extraction_facts, features_digest
 from humanlike.backbones.extractor import FeatureExtractor, home_device
@@ -176,7 +176,7 @@ def _compute(
     # Before the launch: a forked process that starts more threads than one hangs after OpenMP work in its parent.
     torch.set_num_threads(settings.threads)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), reused_memory():
             warnings.filterwarnings("ignore", message=".*treespec, LeafSpec.*")
             warnings.filterwarnings("ignore", message=".*is available but not used.*")
             trainer.predict(extractor, return_predictions=False)

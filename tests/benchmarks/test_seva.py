@@ -391,3 +391,12 @@ def test_the_embedded_demo_from_features_to_scores(features_of):
     assert result.conditions["entropy_people"].is_monotonic_decreasing
     assert result.scores["alignment_accuracy"].value is not None
     assert (result.items.groupby("image_id")["fold"].nunique() == 1).all()
+
+
+def test_a_concept_with_too_few_images_is_named_or_reduces_the_folds(study):
+    data, features = study
+    images = int(data.table.groupby("concept")["image_id"].nunique().min())
+    with pytest.raises(ValueError, match=rf"class '.+' has {images} groups for 9 folds.*readout\.n_splits={images}"):
+        seva().run(data, features, LogisticReadout(n_splits=9))
+    result = seva().run(data, features, LogisticReadout(n_splits=9, small_class="reduce"))
+    assert f"folds_reduced:{images}" in result.flags

@@ -182,6 +182,7 @@ def _data_flags(
     failed, empty = len(data) - len(items), int((items.design.items_C == 0).sum())
     told = {
         "readout_not_converged": not reading.converged,
+        f"folds_reduced:{reading.certificate.get('n_splits')}": reading.certificate.get("n_splits_reduced_from"),
         f"images_failed:{failed}": failed,
         f"empty_cells:{empty}": empty,
         "single_condition": items.design.num_conditions == 1,

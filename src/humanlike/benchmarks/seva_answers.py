@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from humanlike.benchmarks.protocol import Protocol
 from humanlike.benchmarks.seva_items import SevaItems
 from humanlike.interfaces import Readout
 from humanlike.metrics.functional import semantic_ranks
+from humanlike.readouts.folds import SmallClassError
 from humanlike.stats import ModelAnswers, ModelSwitches, PeopleSwitches
 
 _PEOPLE_ENTROPY: Mapping[str, dict[str, Any]] = {
@@ -72,7 +73,11 @@ def out_of_fold(
     Raises:
         ValueError: When the shape is wrong, or a group stands in several folds.
     """
-    proba_NL = np.asarray(readout.out_of_fold_proba(items.f_ND, items.target_N, num_labels, group_N))
+    try:
+        proba_NL = np.asarray(readout.out_of_fold_proba(items.f_ND, items.target_N, num_labels, group_N))
+    except SmallClassError as error:
+        concept_of = dict(zip(items.target_N.tolist(), items.table["concept"], strict=True))
+        raise error.named(concept_of[int(cast("int", error.label))]) from None
     if proba_NL.shape != (len(items), num_labels):
         raise ValueError(
             f"the readout returned probabilities of shape {proba_NL.shape}, expected {(len(items), num_labels)}"

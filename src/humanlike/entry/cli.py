@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 USAGE = """humanlike: how human-like is a vision model?
 
@@ -87,7 +87,7 @@ def _weightless(config: Any) -> Any:
 
     from humanlike.entry.targets import build
 
-    plain = OmegaConf.to_container(config, resolve=True)
+    plain = dict(cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True)))
     if "weights" not in plain:
         return build(plain)
     print("shapes follow from the architecture, so no weights were loaded", file=sys.stderr)

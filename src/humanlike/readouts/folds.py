@@ -142,6 +142,30 @@ def _column(values: np.ndarray, name: str) -> np.ndarray:
     return column
 
 
+class SmallClassError(ValueError):
+    """A class with fewer members (or groups) than folds.
+
+    Args:
+        label: The class, as it was given.
+        have: Its members or groups.
+        n_splits: Number of folds.
+        noun: What is counted: "items" or "groups".
+        share: How many classes are too small, in words.
+    """
+
+    def __init__(self, label: object, have: int, n_splits: int, noun: str, share: str) -> None:
+        self.label, self.have, self.n_splits, self.noun, self.share = label, have, n_splits, noun, share
+        remedy = f"use readout.n_splits={have} or readout.small_class=reduce, " if have >= 2 else ""
+        super().__init__(
+            f"class {label} has {have} {noun} for {n_splits} folds ({share} classes have fewer {noun} than folds); "
+            f"{remedy}add {noun}, or leave those classes out"
+        )
+
+    def named(self, name: str) -> SmallClassError:
+        """The same error with the class called by its name."""
+        return SmallClassError(repr(name), self.have, self.n_splits, self.noun, self.share)
+
+
 def _check_enough(count_K: np.ndarray, classes: np.ndarray, n_splits: int, noun: str) -> None:
     if int(n_splits) != n_splits or n_splits < 2:
         raise ValueError(f"n_splits must be a whole number of at least 2, got {n_splits}")
@@ -149,8 +173,4 @@ def _check_enough(count_K: np.ndarray, classes: np.ndarray, n_splits: int, noun:
     if len(few):
         worst = few[np.argmin(count_K[few])]
         have = int(count_K[worst])
-        remedy = f"use n_splits={have} or small_class=reduce, " if have >= 2 else ""
-        raise ValueError(
-            f"class {classes[worst]} has {have} {noun} for {n_splits} folds ({len(few)} of {len(classes)} classes have "
-            f"fewer {noun} than folds); {remedy}add {noun}, or leave those classes out"
-        )
+        raise SmallClassError(classes[worst], have, n_splits, noun, f"{len(few)} of {len(classes)}")

@@ -103,6 +103,8 @@ class LogisticReadout:
             raise ValueError(f"max_iter must be at least 1, got {max_iter}")
         self.C, self.n_splits, self.cv, self.standardize, self.solver = float(C), n_splits, cv, standardize, solver
         self.tol, self.accept, self.max_iter, self.seed = tol, accept, max_iter, seed
+        if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"readout.device={device} asks for a GPU, and torch finds none; use readout.device=cpu")
         self.small_class, self.device = small_class, device
 
     def out_of_fold_proba(

@@ -5,8 +5,8 @@
 
 128 concepts × 16 images × 4 drawing times, about 13 judgments a sketch with 1 to 5 guesses each, 1,854 labels in a
 random semantic space. Both versions run in turn in one process and one thread; times are CPU seconds. A replicate of
-the plain version is timed (`--rounds` of them) against a thousand of the package, divided by a thousand, on the same
-resampled images; the package's set-up is included, the plain version's is not. Most of the plain replicate is selecting the rows
+the plain version is timed, one a round, against a thousand of the package, divided by a thousand, on the same resampled
+images; the package's set-up is included, the plain version's is not. Most of the plain replicate is selecting the rows
 of the drawn images; a second row of the table has a plain version that selects from the rows of the concept. The plain
 Jensen-Shannon loop runs over a few rows and is extrapolated to all. Where the numbers of the two differ by more than
 1e-9, the script stops.
@@ -128,8 +128,8 @@ def count_table(cell_E: np.ndarray, label_E: np.ndarray, num_cells: int, num_lab
     return np.bincount(code_E, minlength=num_cells * num_labels).reshape(num_cells, num_labels)
 
 
-def all_guesses(study: Study, item_R: np.ndarray, guess_RG: np.ndarray) -> np.ndarray:
-    """(C, L) counts of all guesses."""
+def guess_counts(study: Study, item_R: np.ndarray, guess_RG: np.ndarray) -> np.ndarray:
+    """(C, L) counts of the guesses."""
     cell_N, target_C = study.cells
     row_E, column_E = np.nonzero(guess_RG >= 0)
     return count_table(cell_N[item_R[row_E]], guess_RG[row_E, column_E], len(target_C), study.num_labels)
@@ -207,7 +207,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="12 concepts, 4 images, 200 labels, 50 replicates")
     parser.add_argument("--replicates", type=int, default=1000, help="bootstrap replicates of the package")
-    parser.add_argument("--rounds", type=int, default=2, help="rounds; each times one plain replicate")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds; each times one plain replicate")
     parser.add_argument(
         "--jsd-rows", type=int, default=8, help="machine cells that the plain Jensen-Shannon loop visits"
     )
@@ -219,10 +219,13 @@ def main() -> None:
     with threadpool_limits(1):
         study = Study.synthetic(*size, seed=options.seed)
         rows, selecting = measure(study, replicates, options.rounds, options.jsd_rows, options.seed)
-    num_cells = study.design().num_cells
+    num_cells = len(study.cells[1])
+    first_CL, every_CL = (guess_counts(study, study.item_R, study.guess_RG[:, :n]) for n in (1, 5))
     print(
         f"{len(study.target_N):,} sketches, {len(study.item_R):,} judgments, {(study.guess_RG >= 0).sum():,} guesses, "
-        f"{study.num_labels:,} labels, {num_cells} cells; CPU seconds, medians of {options.rounds} rounds"
+        f"{study.num_labels:,} labels, {num_cells} cells\n"
+        f"labels that occur in a cell: {(first_CL > 0).sum(1).mean():.0f} (first guesses), "
+        f"{(every_CL > 0).sum(1).mean():.0f} (all guesses); CPU seconds, medians of {options.rounds} rounds"
     )
     print(
         f"{'':50s} {'plain':>10s} {'package':>10s} {'ratio':>10s} {'min – max':>17s} {'target':>8s} {'max diff':>10s}"
@@ -230,57 +233,65 @@ def main() -> None:
     print("\n".join(row.line() for row in rows))
     print(f"* one plain replicate against {replicates:,} of the package with its set-up, divided by {replicates:,}")
     print(
-        f"  {selecting:.0%} of the plain replicate in the first row is selecting the drawn images' rows from whole tables"
+        f"  {selecting:.0%} of the plain replicate in the first row is selecting rows of drawn images from whole tables"
     )
     print(f"** plain loop extrapolated from {min(options.jsd_rows, num_cells)} of {num_cells} rows")
 
 
 def measure(study: Study, replicates: int, rounds: int, jsd_rows: int, seed: int) -> tuple[list[Row], float]:
     """The rows of the table, and the share of selecting rows in a plain replicate."""
-    tables = Tables(study)
+    tables, cells = Tables(study), f"{len(study.cells[1])} × {len(study.cells[1])}"
     whole = Row("bootstrap replicate, images from the table *", 1000)
     careful = Row("bootstrap replicate, concept's rows first *")
-    snp, entropy, jsd = (
-        Row("SNP of all cells, people and model", 50),
-        Row("set-up: entropy of every sketch"),
-        Row(f"Jensen-Shannon, {study.design().num_cells} × {study.design().num_cells} **", 30),
-    )
-    human_CL = all_guesses(study, study.item_R, study.guess_RG)
-    machine_CL = all_guesses(study, study.machine_item_R, study.machine_guess_RG)
-    jsd_rows = min(jsd_rows, len(machine_CL))
-    share = []
+    snp, entropy = Row("SNP of all cells, people and model", 50), Row("set-up: entropy of every sketch")
+    first = Row(f"Jensen-Shannon, {cells}, first guesses **", 30)
+    every = Row(f"Jensen-Shannon, {cells}, all guesses **", 30)
+    shares = []
     for turn in range(rounds):
-        plain, _ = timed(tables.fill_entropy)
-        package, sides = timed(statistics, study)
-        sketch_entropy = tables.people.groupby("sketch", sort=False)["entropy"].first().to_numpy()
-        differences = [
-            require_equal(sides[0].entropy.sum_N, sketch_entropy, "entropy of people's guesses"),
-            require_equal(sides[1].entropy.sum_N, tables.model["entropy"].to_numpy(), "entropy of probabilities"),
-        ]
-        entropy.add(plain, package, max(differences))
-
+        measure_entropy(entropy, tables)
         plain, theirs = timed(tables.preferences)
         package, ours = timed(preferences, study)
         snp.add(plain, package, max(require_equal(a, b.to_numpy(), "SNP") for a, b in zip(ours, theirs, strict=True)))
+        shares.append(measure_bootstrap(whole, careful, tables, replicates, seed, turn))
+        for row, guesses in ((first, 1), (every, 5)):
+            measure_distances(row, study, guesses, jsd_rows, turn)
+    return [whole, careful, snp, first, every, entropy], float(np.mean(shares))
 
-        package, result = timed(bootstrap, study, replicates, seed)
-        drawn = drawn_images(study, tables.names, result["weights"][turn])
-        for row, concept_first in ((whole, False), (careful, True)):
-            plain, theirs = timed(
-                reference.replicate, tables.people, tables.model, drawn, study.num_labels, concept_first
-            )
-            row.add(plain, package / replicates, compare_replicate(result, theirs, turn))
-            if not concept_first:
-                share.append(theirs[3] / plain)
 
-        some = generator(seed, "perf", "rows", turn).choice(len(machine_CL), jsd_rows, replace=False)
-        plain, theirs = timed(reference.distances, machine_CL[some], human_CL)
-        package, ours = timed(
-            pairwise_jensen_shannon_distance, torch.from_numpy(machine_CL), torch.from_numpy(human_CL)
-        )
-        difference = require_equal(ours.numpy()[some], theirs, "Jensen-Shannon distance")
-        jsd.add(plain * len(machine_CL) / jsd_rows, package, difference)
-    return [whole, careful, snp, entropy, jsd], float(np.mean(share))
+def measure_entropy(row: Row, tables: Tables) -> None:
+    """Entropy of every sketch, people's guesses and the model's probabilities."""
+    plain, _ = timed(tables.fill_entropy)
+    package, (people, model) = timed(statistics, tables.study)
+    people_N = tables.people.groupby("sketch", sort=False)["entropy"].first().to_numpy()
+    differences = [
+        require_equal(people.entropy.sum_N, people_N, "entropy of people's guesses"),
+        require_equal(model.entropy.sum_N, tables.model["entropy"].to_numpy(), "entropy of probabilities"),
+    ]
+    row.add(plain, package, max(differences))
+
+
+def measure_bootstrap(whole: Row, careful: Row, tables: Tables, replicates: int, seed: int, turn: int) -> float:
+    """Replicate number `turn`, selected in two ways; returns the share of selecting in the first."""
+    study, shares = tables.study, []
+    package, ours = timed(bootstrap, study, replicates, seed)
+    drawn = drawn_images(study, tables.names, ours["weights"][turn])
+    for row, concept_first in ((whole, False), (careful, True)):
+        plain, theirs = timed(reference.replicate, tables.people, tables.model, drawn, study.num_labels, concept_first)
+        row.add(plain, package / replicates, compare_replicate(ours, theirs, turn))
+        shares.append(theirs[3] / plain)
+    return shares[0]
+
+
+def measure_distances(row: Row, study: Study, guesses: int, jsd_rows: int, turn: int) -> None:
+    """Distances of machine cells from human cells, the plain loop over `jsd_rows` machine cells."""
+    machine_CL = guess_counts(study, study.machine_item_R, study.machine_guess_RG[:, :guesses])
+    human_CL = guess_counts(study, study.item_R, study.guess_RG[:, :guesses])
+    jsd_rows = min(jsd_rows, len(machine_CL))
+    some = generator(turn, "perf", "rows").choice(len(machine_CL), jsd_rows, replace=False)
+    plain, theirs = timed(reference.distances, machine_CL[some], human_CL)
+    package, ours = timed(pairwise_jensen_shannon_distance, torch.from_numpy(machine_CL), torch.from_numpy(human_CL))
+    difference = require_equal(ours.numpy()[some], theirs, "Jensen-Shannon distance")
+    row.add(plain * len(machine_CL) / jsd_rows, package, difference)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """Speed of feature extraction against plain loops of the same network, in alternating rounds of one process.
 
     python perf/extraction.py [--backbone tf_efficientnet_lite0] [--images 256] [--rounds 3] [--threads 1]
+        [--engine openvino] [--dtype bfloat16]
 
-Three ways to the same features: `naive` keeps the autograd graph and contiguous tensors; `fastest` runs in inference
-mode with channels-last tensors; `ours` is `extract_features`, which also hashes, checks and writes every feature. With
-`--images-ready` the plain loops are handed finished tensors; without it they prepare each batch before they run it.
-Ratios are of medians over rounds; CPU time counts all threads and shows what the wall time of a busy machine hides.
+Three ways to the same features: `naive` builds the autograd graph of each batch, on contiguous tensors; `fastest` runs
+in inference mode with channels-last tensors; `ours` is `extract_features`, which also hashes, checks and writes every
+feature. With `--engine openvino` (extra `openvino`) or `--dtype bfloat16` a fourth way is `extract_features` with
+those, including the network's conversion and the measurement of the deviation from float32. With `--images-ready` the
+plain loops are handed finished tensors; without it they prepare each batch before they run it. Ratios are of medians
+over rounds; CPU time counts all threads and shows what the wall time of a busy machine hides.
 """
 
 from __future__ import annotations
@@ -72,9 +75,9 @@ def plain_loop(
     with torch.inference_mode(fast):
         for b in range(len(data) // batch):
             x_B3HW = batches[b] if batches is not None else prepared(data, backbone, b * batch, batch, fast)
-            rows.append(network.forward_head(network.forward_features(x_B3HW), pre_logits=True))
+            rows.append(network.forward_head(network.forward_features(x_B3HW), pre_logits=True).detach())
     network.requires_grad_(False)
-    return torch.cat(rows).detach().numpy()
+    return torch.cat(rows).numpy()
 
 
 def main() -> None:
@@ -88,6 +91,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--num-workers", type=int, default=0)
     parser.add_argument("--images-ready", action="store_true")
+    parser.add_argument("--engine", default="torch")
+    parser.add_argument("--dtype", default="float32")
     a = parser.parse_args()
     torch.set_num_threads(a.threads)
     backbone = TimmBackbone(a.backbone, weights=None)
@@ -97,15 +102,17 @@ def main() -> None:
         fast: [prepared(data, backbone, b * a.batch, a.batch, fast) for b in range(num)] if a.images_ready else None
         for fast in (False, True)
     }
+    options = {"micro_batch": a.batch, "threads": a.threads, "num_workers": a.num_workers, "progress": False}
     ways = {
         "naive": lambda: plain_loop(backbone, ready[False], data, a.batch, fast=False),
         "fastest": lambda: plain_loop(backbone, ready[True], data, a.batch, fast=True),
-        "ours": lambda: (
-            extract_features(
-                backbone, data, micro_batch=a.batch, threads=a.threads, num_workers=a.num_workers, progress=False
-            )["pre_logits"].f_ND
-        ),
+        "ours": lambda: extract_features(backbone, data, **options)["pre_logits"].f_ND,
     }
+    other = " ".join(word for word in (a.engine, a.dtype) if word not in ("torch", "float32"))
+    if other:
+        ways[other] = lambda: (
+            extract_features(backbone, data, engine=a.engine, dtype=a.dtype, **options)["pre_logits"].f_ND
+        )
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     features = {}
     for _ in range(a.rounds):
@@ -118,10 +125,13 @@ def main() -> None:
     for name, times in seconds.items():
         rates[name] = [len(data) / statistics.median(column) for column in zip(*times, strict=True)]
         error = float(np.abs(features[name] - features["fastest"]).max())
-        print(f"{name:8s} {rates[name][0]:7.1f} images/s wall {rates[name][1]:7.1f} images/s CPU  max diff {error:.1e}")
-    for other in ("fastest", "naive"):
-        wall_ratio, cpu_ratio = (rates["ours"][i] / rates[other][i] for i in range(2))
-        print(f"ours / {other}: {wall_ratio:.2f} wall, {cpu_ratio:.2f} CPU")
+        print(
+            f"{name:17s} {rates[name][0]:7.1f} images/s wall {rates[name][1]:7.1f} images/s CPU  max diff {error:.1e}"
+        )
+    for way in list(ways)[2:]:
+        for plain in ("fastest", "naive"):
+            wall_ratio, cpu_ratio = (rates[way][i] / rates[plain][i] for i in range(2))
+            print(f"{way} / {plain}: {wall_ratio:.2f} wall, {cpu_ratio:.2f} CPU")
 
 
 if __name__ == "__main__":

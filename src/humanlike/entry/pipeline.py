@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from humanlike.backbones.features import extract_features
 from humanlike.backbones.layers import class_score_layer
+from humanlike.backbones.precision import precision_flags
 from humanlike.backbones.recorded import RecordedAnswers
 from humanlike.interfaces import Backbone, Benchmark, Readout
 from humanlike.reports.run_folder import digest
@@ -77,7 +78,7 @@ def run_benchmark(
         return None
     result = benchmark.run(data, features, readout, seed=seed)
     details = {**result.details, "bibtex": benchmark.bibtex, "extraction": dict(features.info), "dataset": _about(data)}
-    result = replace(result, details=details)
+    result = replace(result, details=details, flags=(*result.flags, *precision_flags(features.info)))
     return Score(
         benchmark=benchmark.identifier,
         benchmark_version=benchmark.version,

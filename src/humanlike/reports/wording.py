@@ -98,6 +98,7 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "recorded_answers": "The model is known by one answer an item: how spread its answers are is unknown, and its "
     "Jensen-Shannon distance is that of an observer who is always sure.",
     "few_common_items": "Most pairs of people share fewer than ten items, so their consistency is a rough ceiling.",
+    "reduced_precision": "Features were computed in {count} instead of float32; the details say how far it moved them.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -155,9 +156,9 @@ class CellMetric(Metric):
         super().reset()
         self._empty_at = None
 
+    @abstractmethod
     def _find_empty(self) -> list[int]:
         """Cells without responses according to the states as they stand."""
-        raise NotImplementedError
 
     def _note_empty(self) -> None:
         """Keep what is empty now, because the sums of all processes are at hand in `compute` only."""

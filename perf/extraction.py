@@ -1,14 +1,14 @@
 """Speed of feature extraction against plain loops of the same network, in alternating rounds of one process.
 
     python perf/extraction.py [--backbone tf_efficientnet_lite0] [--images 256] [--rounds 3] [--threads 1]
-        [--engine openvino] [--dtype bfloat16]
+        [--dtype bfloat16]
 
 Three ways to the same features: `naive` builds the autograd graph of each batch, on contiguous tensors; `fastest` runs
 in inference mode with channels-last tensors; `ours` is `extract_features`, which also hashes, checks and writes every
-feature. With `--engine openvino` (extra `openvino`) or `--dtype bfloat16` a fourth way is `extract_features` with
-those, including the network's conversion and the measurement of the deviation from float32. With `--images-ready` the
-plain loops are handed finished tensors; without it they prepare each batch before they run it. Ratios are of medians
-over rounds; CPU time counts all threads and shows what the wall time of a busy machine hides.
+feature. With `--dtype bfloat16` a fourth way is `extract_features` in that type, including the measurement of the
+deviation from float32. With `--images-ready` the plain loops are handed finished tensors; without it they prepare each
+batch before they run it. Ratios are of medians over rounds; CPU time counts all threads and shows what the wall time
+of a busy machine hides.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--num-workers", type=int, default=0)
     parser.add_argument("--images-ready", action="store_true")
-    parser.add_argument("--engine", default="torch")
     parser.add_argument("--dtype", default="float32")
     a = parser.parse_args()
     torch.set_num_threads(a.threads)
@@ -108,11 +107,8 @@ def main() -> None:
         "fastest": lambda: plain_loop(backbone, ready[True], data, a.batch, fast=True),
         "ours": lambda: extract_features(backbone, data, **options)["pre_logits"].f_ND,
     }
-    other = " ".join(word for word in (a.engine, a.dtype) if word not in ("torch", "float32"))
-    if other:
-        ways[other] = lambda: (
-            extract_features(backbone, data, engine=a.engine, dtype=a.dtype, **options)["pre_logits"].f_ND
-        )
+    if a.dtype != "float32":
+        ways[a.dtype] = lambda: extract_features(backbone, data, dtype=a.dtype, **options)["pre_logits"].f_ND
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     features = {}
     for _ in range(a.rounds):

@@ -21,7 +21,6 @@ from humanlike.backbones.batches import MicroBatches
 from humanlike.backbones.cache import FeatureCache, extraction_facts, features_digest
 from humanlike.backbones.extractor import FeatureExtractor, home_device
 from humanlike.backbones.layers import ModuleBackbone, input_shape
-from humanlike.backbones.openvino_engine import OpenVinoBackbone
 from humanlike.backbones.precision import deviation_from_float32
 from humanlike.data.images import BadImageError
 from humanlike.files import sha256_value
@@ -29,7 +28,6 @@ from humanlike.interfaces import Backbone
 from humanlike.types import Features, Sketches
 
 ON_BAD_IMAGE = ("raise", "skip")
-ENGINES = ("torch", "openvino")
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,6 @@ class _Settings:
     channels_last: bool
     threads: int
     progress: bool = True
-    engine: str = "torch"
 
     def __post_init__(self) -> None:
         for name, least in (("micro_batch", 1), ("micro_batches_per_shard", 1), ("threads", 1), ("num_workers", 0)):
@@ -52,8 +49,6 @@ class _Settings:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
         if self.on_bad_image not in ON_BAD_IMAGE:
             raise ValueError(f"on_bad_image must be one of {ON_BAD_IMAGE}, got {self.on_bad_image!r}")
-        if self.engine not in ENGINES:
-            raise ValueError(f"engine must be one of {ENGINES}, got {self.engine!r}")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype must be one of {sorted(DTYPES)}, got {self.dtype!r}")
 
@@ -83,7 +78,6 @@ def extract_features(
     channels_last: bool = True,
     threads: int | None = None,
     progress: bool = True,
-    engine: str = "torch",
 ) -> dict[str, Features]:
     """Activations of one or several layers for every item of a data set, from one forward pass an image.
 
@@ -108,8 +102,6 @@ def extract_features(
         threads: CPU threads inside one operator, fixed so that the result is; None: half of the cores this process may
             use, whatever the number of processes, so that two processes on a machine fill it.
         progress: Show rate and time left.
-        engine: What computes the forward passes: "torch", or "openvino" (extra `openvino`; CPU only). OpenVINO first
-            converts the network for some seconds, so that it pays from about a thousand images on.
 
     Returns:
         Layer → Features; `info` holds seconds, images_per_second (None where all came from the cache), from_cache,
@@ -123,30 +115,28 @@ def extract_features(
     """
     threads = threads if threads is not None else max(1, _usable_cores() // 2)
     settings = _Settings(
-        micro_batch, micro_batches_per_shard, num_workers, on_bad_image, dtype, channels_last, threads, progress, engine
+        micro_batch, micro_batches_per_shard, num_workers, on_bad_image, dtype, channels_last, threads, progress
     )
     names = _check_layers(backbone, layers)
     started = time.perf_counter()
     with ExitStack() as stack:
         trainer = trainer if trainer is not None else stack.enter_context(_quiet_trainer())
         _check_trainer(trainer, cache_dir)
-        runner = _runner(backbone, settings, trainer)
         root = Path(cache_dir) if cache_dir is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if channels_last and isinstance(backbone, ModuleBackbone):
             backbone.network.to(memory_format=torch.channels_last)
         input_3HW = input_shape(backbone.transform)
         arithmetic = settings.arithmetic(trainer.strategy.root_device)
-        facts = extraction_facts(runner, data.images, input_3HW, arithmetic)
+        facts = extraction_facts(backbone, data.images, input_3HW, arithmetic)
         cache = FeatureCache(root, facts, micro_batch * micro_batches_per_shard)
         shards = cache.missing(names)
         batches = MicroBatches(data.images, backbone.transform, micro_batch, input_3HW, channels_last)
         if shards or _starts_by_script(trainer):
-            _compute(runner, cache, names, batches, shards, trainer, settings)
+            _compute(backbone, cache, names, batches, shards, trainer, settings)
         items = sum(stop - start for start, stop in map(cache.bounds, shards))
         seconds = time.perf_counter() - started
         info = {
             **arithmetic,
-            "engine": getattr(runner, "engine", "torch"),
             "seconds": seconds,
             "images_per_second": items / seconds if items else None,
             "from_cache": not shards,
@@ -159,20 +149,6 @@ def extract_features(
         }
         found = {layer: _features(cache, layer, data, on_bad_image, info) for layer in names}
         return found if dtype == "float32" else _with_deviation(backbone, cache, batches, found, trainer, settings)
-
-
-def _runner(backbone: Backbone, settings: _Settings, trainer: pl.Trainer) -> Backbone:
-    """The backbone itself, or wrapped for another engine."""
-    if settings.engine == "torch":
-        return backbone
-    device = trainer.strategy.root_device
-    if device.type != "cpu" or (trainer.world_size > 1 and not _starts_by_script(trainer)):
-        raise ValueError(
-            f"extraction.engine=openvino computes on the CPU, in one process or in processes that each run the whole "
-            f"script; the trainer asks for {trainer.world_size} process(es) on {device.type}: set trainer=cpu, or "
-            "extraction.engine=torch"
-        )
-    return OpenVinoBackbone(backbone, settings.dtype, settings.threads)
 
 
 def _with_deviation(

@@ -57,7 +57,7 @@ def deviation_from_float32(
     """Run the first micro-batches (`ITEMS` items or a few more) in float32 and compare; kept beside the shards.
 
     Args:
-        backbone: The network, run by torch whatever engine computed `found`.
+        backbone: The network.
         cache: Cache of the features in the narrower type.
         batches: Micro-batches of the data set.
         found: Layer → (N, D) those features, readable items in item order.

@@ -63,7 +63,8 @@ _STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def figure_style() -> Iterator[None]:
+    """The look of every figure; within it alone, so that the settings of a caller's own figures stay."""
     with mpl.rc_context(_STYLE):
         yield
 
@@ -93,7 +94,7 @@ def metrics_by_condition(
     drawn = [m for m in metrics if any(np.isfinite(_column(t, m)).any() for t in models.values())]
     if not drawn:
         return None
-    with _style():
+    with figure_style():
         figure, axes = _panels(len(drawn), width=3.3, height=3.1)
         for axis, metric in zip(axes, drawn, strict=True):
             _condition_panel(axis, models, metric, people)
@@ -104,7 +105,7 @@ def metrics_by_condition(
             axis.set_xlabel(f"condition ({unit})" if unit else "condition")
         _shared_legend(figure, axes)
         _note_left_out(figure, [m for m in metrics if m not in drawn])
-        _settle(figure)
+        settle(figure)
     return figure
 
 
@@ -157,14 +158,14 @@ def alignment_bars(
     drawn = [n for n in names if any(n in s and not is_missing(s[n].value) for s in models.values())]
     if not drawn:
         return None
-    with _style():
+    with figure_style():
         figure, axes = _panels(len(drawn), width=3.3, height=1.5 + 0.42 * (len(models) + 1))
         for axis, name in zip(axes, drawn, strict=True):
             _alignment_panel(axis, {m: s.get(name, ScoreValue(None)) for m, s in models.items()}, people)
             axis.set_title(short_title(name.removeprefix(prefix)))
             axis.set_xlabel(label)
         _note_left_out(figure, [n for n in names if n not in drawn])
-        _settle(figure)
+        settle(figure)
     return figure
 
 
@@ -186,7 +187,7 @@ def _alignment_panel(axis: Axes, values: Mapping[str, ScoreValue], people: str) 
     if not is_missing(first.ceiling):
         axis.axvline(float(first.ceiling or 0.0), color=PEOPLE_COLOUR, linestyle="--", linewidth=1.2, zorder=1)
     axis.axvline(0, color=MUTED, linewidth=0.8)
-    axis.set_yticks(range(len(bars)), [_wrapped(name) for name, *_ in bars])
+    axis.set_yticks(range(len(bars)), [wrapped(name) for name, *_ in bars])
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(len(bars) - 0.4, -0.6)
     axis.grid(True, axis="x")
@@ -200,7 +201,7 @@ def sketch_strip(examples: Sequence[Example], *, unit: str = "", people: str = "
         return None
     sources = list(dict.fromkeys(e.image_id for e in examples))
     conditions = sorted({e.condition for e in examples})
-    with _style():
+    with figure_style():
         size = (1.75 * len(conditions), 2.15 * len(sources) + 0.3)
         figure = Figure(figsize=size, layout="constrained")
         FigureCanvasAgg(figure)
@@ -220,7 +221,7 @@ def sketch_strip(examples: Sequence[Example], *, unit: str = "", people: str = "
             if e.people_answer is not None:
                 said += f"\n{people}: {e.people_answer}"
             axis.set_xlabel(said, fontsize=7.5, fontfamily="DejaVu Sans", loc="left")
-        _settle(figure)
+        settle(figure)
     return figure
 
 
@@ -244,7 +245,7 @@ def score_figures(score: Score, examples: Sequence[Example] = ()) -> dict[str, F
 def figure_svg(figure: Figure) -> str:
     """A figure as SVG text in which words are text, without a date, so that equal figures are equal bytes."""
     buffer = io.StringIO()
-    with _style():
+    with figure_style():
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return buffer.getvalue()
 
@@ -252,14 +253,14 @@ def figure_svg(figure: Figure) -> str:
 def figure_rgb(figure: Figure, dpi: int = 120) -> np.ndarray:
     """A figure as pixels: (height, width, 3) uint8."""
     buffer = io.BytesIO()
-    with _style():
+    with figure_style():
         figure.savefig(buffer, format="png", dpi=dpi)
     return np.array(Image.open(buffer).convert("RGB"))
 
 
 def write_figure(path: str | Path, figure: Figure) -> None:
     """Write a figure atomically; the suffix of `path` (`.png`, `.pdf`, …) sets the format; see `figure_svg` for SVG."""
-    with atomic_path(path) as temporary, _style():
+    with atomic_path(path) as temporary, figure_style():
         figure.savefig(temporary, dpi=160)
 
 
@@ -275,7 +276,7 @@ def _panels(count: int, width: float, height: float) -> tuple[Figure, list[Axes]
     return figure, list(figure.subplots(1, count, squeeze=False).flat)
 
 
-def _settle(figure: Figure) -> None:
+def settle(figure: Figure) -> None:
     """Lay the figure out once and for all: repeated layouts drift by a pixel, and files would depend on their order."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
@@ -295,7 +296,7 @@ def _note_left_out(figure: Figure, names: Sequence[str]) -> None:
         figure.supxlabel(f"Not available for this data: {words}.", fontsize=9, color=MUTED, ha="left", x=0.01)
 
 
-def _wrapped(name: str, width: int = 16) -> str:
+def wrapped(name: str, width: int = 16) -> str:
     """A label broken into lines of about `width` characters, after underscores, slashes, dashes and spaces."""
     lines: list[str] = []
     for text in name.split("\n"):

@@ -66,7 +66,7 @@ def render_report(
     people = wording.people_word(score)
     protocol = {k: v for k, v in score.result.protocol.items() if k not in ("preset", "overridden")}
     shown = {n: s for n, s in figures.items() if not (n == "sketches" and examples)}
-    return _template().render(
+    return page_template("report.html.j2").render(
         score=score,
         people=people,
         flags=[wording.flag_sentence(flag) for flag in score.result.flags],
@@ -83,7 +83,7 @@ def render_report(
         protocol_line=protocol_line(score.result.protocol),
         overridden=set(score.result.protocol.get("overridden", ())),
         record=_record(score),
-        details=[(wording.title(str(k)), _leaves(v)) for k, v in json_ready(score.result.details).items()],
+        details=[(wording.title(str(k)), leaves(v)) for k, v in json_ready(score.result.details).items()],
         config=config_text(config) if config else "",
         bibtex=bibtex,
     )
@@ -113,7 +113,8 @@ def inline_svg(name: str, svg: str) -> Markup:
 
 
 @cache
-def _template() -> jinja2.Template:
+def page_template(name: str) -> jinja2.Template:
+    """A page of `reports/templates`, with automatic escaping; a variable that is not given is an error."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("humanlike.reports", "templates"),
         autoescape=True,
@@ -123,7 +124,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters |= {"number": wording.number, "condition": wording.condition_label}
     environment.globals |= {"interval": wording.interval}
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
 def _cards(score: Score) -> list[tuple[ScoreRow, Mapping[str, float] | None]]:
@@ -161,11 +162,11 @@ def _cell_table(cells: pd.DataFrame, people: str) -> tuple[list[tuple[str, bool]
         (wording.short_title(str(c)).replace(", people", f", {people}"), pd.api.types.is_numeric_dtype(cells[c]))
         for c in columns
     ]
-    entries = [_column_entries(cells[c].head(MAX_CELL_ROWS)) for c in columns]
+    entries = [column_entries(cells[c].head(MAX_CELL_ROWS)) for c in columns]
     return heads, [list(row) for row in zip(*entries, strict=True)]
 
 
-def _column_entries(column: pd.Series) -> list[tuple[str, str]]:
+def column_entries(column: pd.Series) -> list[tuple[str, str]]:
     """(text, sort key) of every entry; whole numbers beyond 0 and 1 (counts, conditions) have no decimals."""
     values = [None if wording.is_missing(v) else v for v in column.tolist()]
     known = [v for v in values if v is not None]
@@ -186,10 +187,10 @@ def _record(score: Score) -> list[tuple[str, list[tuple[str, str]]]]:
     return [(name, [(str(k), str(v)) for k, v in group.items()]) for name, group in groups.items() if group]
 
 
-def _leaves(value: Any, path: str = "") -> list[tuple[str, str]]:
+def leaves(value: Any, path: str = "") -> list[tuple[str, str]]:
     """A nested JSON value as (dotted name, text) lines; long lists are cut, with their length said."""
     if isinstance(value, dict):
-        return [leaf for k, v in value.items() for leaf in _leaves(v, f"{path}.{k}" if path else str(k))]
+        return [leaf for k, v in value.items() for leaf in leaves(v, f"{path}.{k}" if path else str(k))]
     if isinstance(value, list):
         shown = ", ".join(map(_leaf_text, value[:8]))
         return [(path, f"{shown}, … ({len(value)} in all)" if len(value) > 8 else shown or "none")]

@@ -12,6 +12,7 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import rankdata
 
 from humanlike.metrics.functional import (
+    divergence,
     divergence_rank,
     jensen_shannon_distance,
     jensen_shannon_divergence,
@@ -198,6 +199,48 @@ def test_pairwise_distances_of_copies_are_equal_wherever_they_stand(seed, labels
     for twin in range(7):
         copies = distance[:, place == twin]
         assert (copies == copies[:, :1]).all()
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_pairwise_keeps_its_digits_on_both_sides_of_the_switch(counts):
+    """The sum over shared labels gives way to the paired formula at 1e-4; both are held to 60 digits."""
+    rng = np.random.default_rng(7)
+    p = rng.gamma(0.5, size=40) * (rng.random(40) < 0.6)
+    shift = np.geomspace(1e-9, 1, 40)[:, None]
+    q = p * np.abs(1 + shift * rng.standard_normal((40, 40)))
+    if counts:
+        p, q = np.round(p * 1e6), np.round(q * 1e6)
+    expected = np.array([divergence_in_many_digits(p, row) for row in q])
+    assert (expected < 1e-4).sum() > 10
+    assert (expected > 1e-4).sum() > 5
+    assert ((expected > 3e-5) & (expected < 3e-4)).any()
+    distance = pairwise_jensen_shannon_distance(torch.from_numpy(p[None]), torch.from_numpy(q)).numpy()[0]
+    np.testing.assert_allclose(distance**2, expected, rtol=1e-11, atol=1e-18)
+    np.testing.assert_allclose(distance, np.sqrt(expected), rtol=1e-6, atol=0)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 200), st.booleans())
+@settings(deadline=None, max_examples=20)
+def test_pairwise_is_symmetric_and_independent_of_its_blocks_to_the_last_bit(seed, labels, counts):
+    p, q = sparse_rows(seed, rows=5, labels=labels), sparse_rows(seed + 1, rows=9, labels=labels)
+    if counts:
+        p, q = (p * 4).ceil(), (q * 4).ceil()
+    q[3], q[4] = p[2] * 3, p[1] + 1e-4 * p[0]  # an equal and a near-equal row
+    distance = pairwise_jensen_shannon_distance(p, q)
+    assert distance[2, 3] == 0
+    assert torch.equal(distance, pairwise_jensen_shannon_distance(q, p).T)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(divergence, "_ENTRIES", 7)
+        assert torch.equal(distance, pairwise_jensen_shannon_distance(p, q))
+
+
+def test_pairwise_disjoint_rows_are_exactly_one_bit_apart_and_empty_tables_have_no_rows():
+    p = torch.rand(6, 40, generator=torch.Generator().manual_seed(0))
+    p, q = torch.cat([p, 0 * p], 1), torch.cat([0 * p, p], 1)
+    assert (pairwise_jensen_shannon_distance(p, q) == math.sqrt(LOG2)).all()
+    assert (pairwise_jensen_shannon_distance(p, q, base=2) == 1).all()
+    assert pairwise_jensen_shannon_distance(p[:0], q).shape == (0, 6)
+    assert pairwise_jensen_shannon_distance(p, q[:0]).shape == (6, 0)
 
 
 def divergence_rank_by_hand(machine, human, machine_concept, human_concept):

@@ -60,7 +60,11 @@ def cell_metrics(
     """
     if len(side) != len(design):
         raise ValueError(f"the statistics are of {len(side)} items, the design of {len(design)}")
-    weights_GB = design.weights_GB(weights_BKJ)
+    return metrics_under_weights(design, side, design.weights_GB(weights_BKJ))
+
+
+def metrics_under_weights(design: CellDesign, side: SketchStatistics, weights_GB: np.ndarray) -> dict[str, np.ndarray]:
+    """`cell_metrics` for weights that stand ready: (G, B) float64, one row per slot of `design.slot_N`."""
     accuracy = _weighted_mean(design, side.accuracy_sum_N, side.accuracy_weight_N, weights_GB)
     if isinstance(side.entropy, MeanEntropy):
         entropy = _weighted_mean(design, side.entropy.sum_N, side.entropy.weight_N, weights_GB)

@@ -3,64 +3,29 @@
 from __future__ import annotations
 
 import logging
-import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytorch_lightning as pl
 import torch
 
-from humanlike.backbones.arithmetic import DTYPES, device_name, reused_memory
+from humanlike.backbones.arithmetic import reused_memory
 from humanlike.backbones.batches import MicroBatches
 from humanlike.backbones.cache import FeatureCache, extraction_facts, features_digest
+from humanlike.backbones.extraction_settings import ExtractionSettings
 from humanlike.backbones.extractor import FeatureExtractor, home_device
 from humanlike.backbones.layers import ModuleBackbone, input_shape
 from humanlike.backbones.precision import deviation_from_float32
+from humanlike.backbones.reduction import ReducedBackbone
 from humanlike.data.images import BadImageError
 from humanlike.files import sha256_value
 from humanlike.interfaces import Backbone
 from humanlike.types import Features, Sketches
-
-ON_BAD_IMAGE = ("raise", "skip")
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """How to extract; see `extract_features`."""
-
-    micro_batch: int
-    micro_batches_per_shard: int
-    num_workers: int
-    on_bad_image: str
-    dtype: str
-    channels_last: bool
-    threads: int
-    progress: bool = True
-
-    def __post_init__(self) -> None:
-        for name, least in (("micro_batch", 1), ("micro_batches_per_shard", 1), ("threads", 1), ("num_workers", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        if self.on_bad_image not in ON_BAD_IMAGE:
-            raise ValueError(f"on_bad_image must be one of {ON_BAD_IMAGE}, got {self.on_bad_image!r}")
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype must be one of {sorted(DTYPES)}, got {self.dtype!r}")
-
-    def arithmetic(self, device: torch.device) -> dict[str, Any]:
-        """What of the settings can change the last bits of a feature."""
-        return {
-            "dtype": self.dtype,
-            "micro_batch": self.micro_batch,
-            "channels_last": self.channels_last,
-            "threads": self.threads,
-            "device": device_name(device),
-        }
 
 
 def extract_features(
@@ -78,6 +43,9 @@ def extract_features(
     channels_last: bool = True,
     threads: int | None = None,
     progress: bool = True,
+    pool: str | None = None,
+    max_features: int | None = None,
+    projection_seed: int = 0,
 ) -> dict[str, Features]:
     """Activations of one or several layers for every item of a data set, from one forward pass an image.
 
@@ -102,6 +70,9 @@ def extract_features(
         threads: CPU threads inside one operator, fixed so that the result is; None: half of the cores this process may
             use, whatever the number of processes, so that two processes on a machine fill it.
         progress: Show rate and time left.
+        pool: "average" or "first_token" over the positions of a map or over tokens; None or "none": every activation.
+        max_features: Project layers with more features than this to this many (Gaussian); None: never.
+        projection_seed: Seed of the projection.
 
     Returns:
         Layer → Features; `info` holds seconds, images_per_second (None where all came from the cache), from_cache,
@@ -113,26 +84,72 @@ def extract_features(
             range.
         OSError: The cache cannot be written: disk full, read-only.
     """
-    threads = threads if threads is not None else max(1, _usable_cores() // 2)
-    settings = _Settings(
-        micro_batch, micro_batches_per_shard, num_workers, on_bad_image, dtype, channels_last, threads, progress
-    )
+    with layer_features(
+        backbone,
+        data,
+        layers,
+        trainer=trainer,
+        cache_dir=cache_dir,
+        micro_batch=micro_batch,
+        micro_batches_per_shard=micro_batches_per_shard,
+        num_workers=num_workers,
+        on_bad_image=on_bad_image,
+        dtype=dtype,
+        channels_last=channels_last,
+        threads=threads,
+        progress=progress,
+        pool=pool,
+        max_features=max_features,
+        projection_seed=projection_seed,
+    ) as found:
+        return dict(found)
+
+
+@contextmanager
+def layer_features(
+    backbone: Backbone,
+    data: Sketches,
+    layers: Sequence[str] | None = None,
+    *,
+    trainer: pl.Trainer | None = None,
+    cache_dir: str | Path | None = None,
+    **options: Any,
+) -> Iterator[Mapping[str, Features]]:
+    """`extract_features` for many layers: computed in one pass, but read one by one, every time one is asked for.
+
+    Within the block one layer's features are in memory at a time, if the caller keeps no more.
+
+    Args:
+        backbone: See `extract_features`.
+        data: See `extract_features`.
+        layers: See `extract_features`.
+        trainer: See `extract_features`.
+        cache_dir: See `extract_features`.
+        options: The other arguments of `extract_features`.
+
+    Yields:
+        Layer → Features, in the order of `layers`.
+    """
+    settings = ExtractionSettings(**options)
     names = _check_layers(backbone, layers)
     started = time.perf_counter()
     with ExitStack() as stack:
         trainer = trainer if trainer is not None else stack.enter_context(_quiet_trainer())
         _check_trainer(trainer, cache_dir)
         root = Path(cache_dir) if cache_dir is not None else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        if channels_last and isinstance(backbone, ModuleBackbone):
+        if settings.channels_last and isinstance(backbone, ModuleBackbone):
             backbone.network.to(memory_format=torch.channels_last)
+        reduction = settings.reduction
+        view_of = {layer: layer if reduction.is_nothing else reduction.view(layer) for layer in names}
+        runner = backbone if reduction.is_nothing else ReducedBackbone(backbone, reduction)
         input_3HW = input_shape(backbone.transform)
         arithmetic = settings.arithmetic(trainer.strategy.root_device)
         facts = extraction_facts(backbone, data.images, input_3HW, arithmetic)
-        cache = FeatureCache(root, facts, micro_batch * micro_batches_per_shard)
-        shards = cache.missing(names)
-        batches = MicroBatches(data.images, backbone.transform, micro_batch, input_3HW, channels_last)
+        cache = FeatureCache(root, facts, settings.micro_batch * settings.micro_batches_per_shard)
+        shards = cache.missing(view_of.values())
+        batches = MicroBatches(data.images, backbone.transform, settings.micro_batch, input_3HW, settings.channels_last)
         if shards or _starts_by_script(trainer):
-            _compute(backbone, cache, names, batches, shards, trainer, settings)
+            _compute(runner, cache, tuple(view_of.values()), batches, shards, trainer, settings)
         items = sum(stop - start for start, stop in map(cache.bounds, shards))
         seconds = time.perf_counter() - started
         info = {
@@ -147,28 +164,55 @@ def extract_features(
             "processes": trainer.world_size,
             "cache_key": cache.key,
         }
-        found = {layer: _features(cache, layer, data, on_bad_image, info) for layer in names}
-        return found if dtype == "float32" else _with_deviation(backbone, cache, batches, found, trainer, settings)
+        if not reduction.is_nothing:
+            info["reduction"] = reduction.record()
+        deviation: Mapping[str, Any] = {}
+        if settings.dtype != "float32":
+            deviation = _deviation(runner, cache, batches, tuple(view_of.values()), trainer, settings)
+
+        def read(layer: str) -> Features:
+            view = view_of[layer]
+            own = {"deviation_from_float32": deviation[view]} if view in deviation else {}
+            return _features(cache, view, layer, data, settings.on_bad_image, {**info, **own})
+
+        yield _ReadWhenAsked(tuple(view_of), read)
 
 
-def _with_deviation(
+Value = TypeVar("Value")
+
+
+class _ReadWhenAsked(Mapping[str, Value]):
+    """A mapping that holds nothing: a value is made whenever it is asked for."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], Value]) -> None:
+        self.names, self.read = tuple(names), read
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self.names:
+            raise KeyError(name)
+        return self.read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _deviation(
     backbone: Backbone,
     cache: FeatureCache,
     batches: MicroBatches,
-    found: Mapping[str, Features],
+    names: Sequence[str],
     trainer: pl.Trainer,
-    settings: _Settings,
-) -> dict[str, Features]:
-    """The same features with the measured effect of the narrower type in their `info`."""
+    settings: ExtractionSettings,
+) -> dict[str, dict[str, Any]]:
+    """The measured effect of the narrower type on every layer."""
     # A process that forks its workers must not touch the GPU before them; the next extraction may fork again.
     alone = trainer.world_size == 1 or _starts_by_script(trainer)
     device = trainer.strategy.root_device if alone else home_device(backbone) or torch.device("cpu")
-    rows = {layer: features.f_ND for layer, features in found.items()}
-    deviation = deviation_from_float32(backbone, cache, batches, rows, device, settings.threads)
-    return {
-        layer: replace(features, info={**features.info, "deviation_from_float32": deviation[layer]})
-        for layer, features in found.items()
-    }
+    rows = _ReadWhenAsked(names, lambda layer: cache.merge(layer).f_ND)
+    return deviation_from_float32(backbone, cache, batches, rows, device, settings.cpu_threads)
 
 
 def _compute(
@@ -178,7 +222,7 @@ def _compute(
     batches: MicroBatches,
     shards: Sequence[int],
     trainer: pl.Trainer,
-    settings: _Settings,
+    settings: ExtractionSettings,
 ) -> None:
     if shards:
         cache.describe()
@@ -189,7 +233,7 @@ def _compute(
         batches,
         shards,
         dtype=settings.dtype,
-        threads=settings.threads,
+        threads=settings.cpu_threads,
         skip_bad_images=settings.on_bad_image == "skip",
         num_workers=settings.num_workers,
         progress=settings.progress,
@@ -197,7 +241,7 @@ def _compute(
     device = home_device(backbone)
     threads_before = torch.get_num_threads()
     # Before the launch: a forked process that starts more threads than one hangs after OpenMP work in its parent.
-    torch.set_num_threads(settings.threads)
+    torch.set_num_threads(settings.cpu_threads)
     try:
         with warnings.catch_warnings(), reused_memory():
             warnings.filterwarnings("ignore", message=".*treespec, LeafSpec.*")
@@ -210,8 +254,10 @@ def _compute(
             backbone.to(device)
 
 
-def _features(cache: FeatureCache, layer: str, data: Sketches, on_bad_image: str, info: dict[str, Any]) -> Features:
-    merged = cache.merge(layer)
+def _features(
+    cache: FeatureCache, view: str, layer: str, data: Sketches, on_bad_image: str, info: Mapping[str, Any]
+) -> Features:
+    merged = cache.merge(view)
     if merged.failed and on_bad_image == "raise":
         raise BadImageError(*merged.failed[min(merged.failed)])
     if len(merged.rows) == 0:
@@ -258,11 +304,6 @@ def _check_trainer(trainer: pl.Trainer, cache_dir: str | Path | None) -> None:
         raise ValueError(
             "feature extraction on several processes needs cache_dir (paths.cache), a folder that all of them see"
         )
-
-
-def _usable_cores() -> int:
-    # A cluster's job often may use fewer cores than the machine has; macOS cannot say.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def _starts_by_script(trainer: pl.Trainer) -> bool:

@@ -26,6 +26,9 @@ class LayerShape(NamedTuple):
     depth: float
 
 
+ReadLayer = Callable[[str, torch.Tensor], torch.Tensor]
+
+
 class ModuleBackbone(FrozenModule, ABC):
     """A backbone around an `nn.Module`: its modules' names are its layers, read by hooks.
 
@@ -137,8 +140,24 @@ class ModuleBackbone(FrozenModule, ABC):
         Raises:
             ValueError: A layer is unknown, gave no tensor, or was not reached.
         """
+        return self.activations(x_B3HW, layers, lambda _layer, a_B: a_B.flatten(1))
+
+    @torch.no_grad()
+    def activations(self, x_B3HW: torch.Tensor, layers: Sequence[str], read: ReadLayer) -> dict[str, torch.Tensor]:
+        """What `read` makes of every layer's activation as soon as the forward pass reaches it.
+
+        The activation itself is let go at once, so that many large layers can be pooled or projected in one pass.
+
+        Args:
+            x_B3HW: Transformed images.
+            layers: Names out of `layers`.
+            read: (layer, (B, …) float32 activation in its own shape) → what to keep of it.
+
+        Raises:
+            ValueError: See `features`.
+        """
         self.check_layers(layers)
-        found = self._run(x_B3HW, layers, lambda a_B: a_B.to(torch.float32).flatten(1))
+        found = self._run(x_B3HW, layers, lambda layer, a_B: read(layer, a_B.to(torch.float32)))
         missing = [layer for layer in layers if layer not in found]
         if missing:
             raise ValueError(
@@ -161,16 +180,16 @@ class ModuleBackbone(FrozenModule, ABC):
             x_13HW = torch.zeros(1, *input_shape(self.transform), device=weight.device, dtype=weight.dtype)
             with torch.no_grad():
                 heads = [h for h in self._head_names if self.allow_logits or h not in self._logit_names]
-                shapes = self._run(x_13HW, [*modules, *heads], lambda a_B: torch.tensor(a_B.shape[1:]))
+                found = self._run(x_13HW, [*modules, *heads], lambda _layer, a_B: torch.tensor(a_B.shape))
+            # Modules that see windows or tokens in the place of images give no row an image.
+            shapes = {
+                n: tuple(int(s) for s in shape[1:]) for n, shape in found.items() if len(shape) > 1 and shape[0] == 1
+            }
             names = [n for n in shapes if n not in heads] + heads
-            self._shapes = tuple(
-                LayerShape(n, tuple(int(s) for s in shapes[n]), (i + 1) / len(names)) for i, n in enumerate(names)
-            )
+            self._shapes = tuple(LayerShape(n, shapes[n], (i + 1) / len(names)) for i, n in enumerate(names))
         return self._shapes
 
-    def _run(
-        self, x_B3HW: torch.Tensor, layers: Sequence[str], read: Callable[[torch.Tensor], torch.Tensor]
-    ) -> dict[str, torch.Tensor]:
+    def _run(self, x_B3HW: torch.Tensor, layers: Sequence[str], read: ReadLayer) -> dict[str, torch.Tensor]:
         found: dict[str, torch.Tensor] = {}
 
         def keep(name: str) -> Callable[[nn.Module, Any, Any], None]:
@@ -178,7 +197,7 @@ class ModuleBackbone(FrozenModule, ABC):
                 if isinstance(output, torch.Tensor):
                     # A clone, because an in-place ReLU that follows would overwrite what the hook was handed.
                     found.pop(name, None)
-                    found[name] = read(output.detach().clone(memory_format=torch.contiguous_format))
+                    found[name] = read(name, output.detach().clone(memory_format=torch.contiguous_format))
 
             return hook
 
@@ -188,7 +207,7 @@ class ModuleBackbone(FrozenModule, ABC):
                 if layer not in self._head_names:
                     hooks.callback(modules[layer].register_forward_hook(keep(layer)).remove)
             heads = self._heads(x_B3HW, frozenset(layers))
-        return found | {name: read(output.contiguous()) for name, output in heads.items()}
+        return found | {name: read(name, output.contiguous()) for name, output in heads.items()}
 
 
 def input_shape(transform: Transform) -> tuple[int, int, int]:

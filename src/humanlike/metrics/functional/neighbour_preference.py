@@ -133,13 +133,16 @@ def semantic_neighbour_preference(
     counts_CL = nonnegative_table(counts_CL, "counts_CL")
     target_C = index_vector(target_C, "target_C", counts_CL.shape[1])
     require_length(target_C, "target_C", len(counts_CL), "counts_CL")
-    rank_CL = rank_rows(ranks_LL, target_C, counts_CL.shape[1])
-    num_ranked_C = rank_CL.amax(dim=1) + 1 if rank_CL.numel() else target_C
-    ranked_CL = (rank_CL >= 0) & (num_ranked_C > 1)[:, None]
-    by_rank_CL = torch.zeros_like(counts_CL, dtype=torch.float64)
-    # Ranks of a row are distinct, so every sum but that at index 0 (where unranked zeros land too) has one term.
-    by_rank_CL.scatter_add_(1, rank_CL.clamp(min=0), torch.where(ranked_CL, counts_CL.double(), 0.0))
-    return _VARIANTS[variant](by_rank_CL, num_ranked_C.double())
+    num_labels = counts_CL.shape[1]
+    target_U, concept_C = target_C.unique(return_inverse=True)  # a concept has several cells
+    rank_UL = rank_rows(ranks_LL, target_U, num_labels)
+    num_ranked_U = rank_UL.amax(dim=1) + 1 if rank_UL.numel() else target_U
+    # Answers without a rank go to a column of their own, which is cut off. Ranks of a row are distinct, so that no
+    # other sum has more than one term.
+    column_UL = torch.where((rank_UL >= 0) & (num_ranked_U > 1)[:, None], rank_UL, num_labels)
+    by_rank_CL = counts_CL.new_zeros(len(counts_CL), num_labels + 1, dtype=torch.float64)
+    by_rank_CL = by_rank_CL.scatter_add_(1, column_UL[concept_C], counts_CL.double())[:, :num_labels]
+    return _VARIANTS[variant](by_rank_CL, num_ranked_U[concept_C].double())
 
 
 def rank_rows(ranks_LL: Tensor, target_C: Tensor, num_labels: int) -> Tensor:
@@ -190,14 +193,13 @@ def _exact(by_rank_CL: Tensor, num_ranked_C: Tensor) -> Tensor:
 
 def _paper(by_rank_CL: Tensor, num_ranked_C: Tensor) -> Tensor:
     n_CP = by_rank_CL[:, 2:]  # the answers at position 1 … L - 2; position = rank - 1
-    position_P = torch.arange(1, n_CP.shape[1] + 1, dtype=torch.float64, device=n_CP.device)
-    # Between observed points the curve is straight: each needs the place of the observed one before it.
-    last_CP = torch.where(n_CP > 0, position_P, 0.0).cummax(dim=1).values
-    before_CP = torch.nn.functional.pad(last_CP, (1, 0))[:, : n_CP.shape[1]]
-    gap_CP = torch.where(before_CP > 0, position_P - before_CP, 0.0)
-    total_C = n_CP.sum(dim=1)
-    snp_C = paper_terms(n_CP, position_P, gap_CP, num_ranked_C[:, None]).sum(dim=1) / (num_ranked_C * total_C)
-    snp_C = torch.where(total_C > 0, snp_C, 1.0)
+    cell_E, place_E = (n_CP > 0).nonzero(as_tuple=True)  # observed positions, in increasing order in every cell
+    n_E, position_E = n_CP[cell_E, place_E], (place_E + 1).double()
+    same_E = cell_E[1:] == cell_E[:-1]
+    gap_E = torch.nn.functional.pad(torch.where(same_E, position_E.diff(), 0.0), (1, 0))[: len(cell_E)]
+    terms_E = paper_terms(n_E, position_E, gap_E, num_ranked_C[cell_E])
+    area_C, total_C = (torch.zeros_like(num_ranked_C).index_add(0, cell_E, x_E) for x_E in (terms_E, n_E))
+    snp_C = torch.where(total_C > 0, area_C / (num_ranked_C * total_C), 1.0)
     return torch.where(by_rank_CL.sum(dim=1) > 0, snp_C, torch.nan)
 
 

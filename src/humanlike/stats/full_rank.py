@@ -37,7 +37,8 @@ def orthonormal_columns(x_NP: np.ndarray, names: Sequence[str]) -> tuple[np.ndar
     x = np.asarray(x_NP, dtype=np.float64)
     if x.ndim != 2 or x.shape[1] != len(names):
         raise ValueError(f"regressors need one name a column, got shape {x.shape} and {len(names)} names")
-    bad = [name for name, finite in zip(names, np.isfinite(x).all(axis=0), strict=True) if not finite]
+    finite_P = np.atleast_1d(np.isfinite(x).all(axis=0))
+    bad = [name for name, finite in zip(names, finite_P, strict=True) if not finite]
     if bad:
         raise ValueError(f"regressors must be finite; these columns are not: {bad}; leave out such rows before the fit")
     if x.shape[0] < x.shape[1]:

@@ -1,0 +1,132 @@
+"""The cross products of a mixed model's design, computed once, from which every fit and every deviance follows.
+
+Legend: N rows, P fixed terms, Q random terms, G groups. Fixed terms stand in the coordinates of an orthonormal basis
+(X = Q R, so that Q'Q = I), the outcome as its residual from them (so that Q'y = 0), random terms divided by their root
+mean square: no digit is lost to the units or the correlation of regressors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from humanlike.stats.full_rank import orthonormal_columns
+
+
+@dataclass(frozen=True)
+class MixedDesign:
+    """A linear mixed model with one grouping factor: y = X β + Z_g b_g + ε, b_g ~ N(0, σ² T T'), ε ~ N(0, σ²).
+
+    Attributes:
+        outcome_N: (N,) y, finite.
+        fixed: Name → (N,) column of X, the intercept included if there is to be one.
+        random: Name → (N,) column of Z; the coefficients of these columns vary over groups.
+        group_N: (N,) group of every row, of any sortable type.
+    """
+
+    outcome_N: np.ndarray
+    fixed: Mapping[str, np.ndarray]
+    random: Mapping[str, np.ndarray]
+    group_N: np.ndarray
+
+    def __post_init__(self) -> None:
+        n = len(self.outcome_N)
+        if not self.fixed or not self.random:
+            raise ValueError("a mixed model needs at least one fixed and one random term")
+        columns = {"outcome": self.outcome_N, **self.fixed, **self.random, "group": self.group_N}
+        for name, column in columns.items():
+            if np.shape(column) != (n,):
+                raise ValueError(f"column {name!r} must have {n} values as the outcome, got shape {np.shape(column)}")
+        for name, column in {"outcome": self.outcome_N, **self.random}.items():
+            if not np.isfinite(np.asarray(column, np.float64)).all():
+                raise ValueError(
+                    f"column {name!r} holds values that are not finite; leave out such rows before the fit"
+                )
+
+    def without(self, *terms: str) -> MixedDesign:
+        """The same model less some fixed terms, for a likelihood-ratio test."""
+        unknown = [term for term in terms if term not in self.fixed]
+        if unknown:
+            raise ValueError(f"there are no fixed terms {unknown}; there are {list(self.fixed)}")
+        kept = {name: column for name, column in self.fixed.items() if name not in terms}
+        return MixedDesign(self.outcome_N, kept, self.random, self.group_N)
+
+
+@dataclass(frozen=True)
+class CrossProducts:
+    """Sufficient statistics of a `MixedDesign` for every value of its covariance parameters.
+
+    Attributes:
+        zz_GQQ: Z_g'Z_g of the scaled random terms.
+        zx_GQP: Z_g'X_g of the orthonormal fixed terms.
+        zy_GQ: Z_g'y_g of the residual outcome.
+        yy: Sum of squares of the residual outcome.
+        r_PP: R of X = Q R.
+        ols_P: Q'y, the least squares estimate that was subtracted, in coordinates of Q.
+        scale_Q: Root mean squares that the random terms were divided by.
+        n: N.
+        fixed_names: Names of the fixed terms.
+        random_names: Names of the random terms.
+        groups: The G groups, sorted.
+    """
+
+    zz_GQQ: np.ndarray
+    zx_GQP: np.ndarray
+    zy_GQ: np.ndarray
+    yy: float
+    r_PP: np.ndarray
+    ols_P: np.ndarray
+    scale_Q: np.ndarray
+    n: int
+    fixed_names: tuple[str, ...]
+    random_names: tuple[str, ...]
+    groups: np.ndarray
+
+
+def cross_products(design: MixedDesign) -> CrossProducts:
+    """The cross products of a design; cost O(N (P + Q)²), memory O(N P), once per set of fixed terms.
+
+    Raises:
+        ValueError: If fixed or random terms are not independent (they are named), there is one group only, there are no
+            more rows than random coefficients (groups × random terms), or the fixed terms leave nothing to explain.
+    """
+    y_N = np.asarray(design.outcome_N, np.float64)
+    groups, code_N = np.unique(np.asarray(design.group_N), return_inverse=True)
+    z_NQ = np.column_stack([np.asarray(column, np.float64) for column in design.random.values()])
+    x_NP = np.column_stack([np.asarray(column, np.float64) for column in design.fixed.values()])
+    if len(groups) < 2:
+        raise ValueError(f"a mixed model needs two groups or more, got {len(groups)} ({groups.tolist()})")
+    if len(y_N) <= len(groups) * z_NQ.shape[1]:
+        raise ValueError(
+            f"{len(y_N)} rows cannot tell {z_NQ.shape[1]} random coefficients for each of {len(groups)} groups "
+            "from the residual; give more rows a group or fewer random terms"
+        )
+    orthonormal_columns(z_NQ, list(design.random))  # only to name dependent random terms
+    q_NP, r_PP = orthonormal_columns(x_NP, list(design.fixed))
+    ols_P = q_NP.T @ y_N
+    rest_N = y_N - q_NP @ ols_P
+    rest_N -= q_NP @ (q_NP.T @ rest_N)  # again: the first pass leaves rounding errors of the size of y
+    yy = float(rest_N @ rest_N)
+    if yy <= 1e-24 * float(y_N @ y_N):
+        raise ValueError("the fixed terms explain the outcome without a rest: there is no variance to model")
+    scale_Q = np.sqrt((z_NQ**2).mean(axis=0))
+    order = np.argsort(code_N, kind="stable")
+    table = np.column_stack([z_NQ / scale_Q, q_NP, rest_N])[order]
+    ends = np.cumsum(np.bincount(code_N))
+    q, p = z_NQ.shape[1], x_NP.shape[1]
+    products = np.stack([block[:, :q].T @ block for block in np.split(table, ends[:-1])])
+    return CrossProducts(
+        zz_GQQ=products[:, :, :q],
+        zx_GQP=products[:, :, q : q + p],
+        zy_GQ=products[:, :, q + p],
+        yy=yy,
+        r_PP=r_PP,
+        ols_P=ols_P,
+        scale_Q=scale_Q,
+        n=len(y_N),
+        fixed_names=tuple(design.fixed),
+        random_names=tuple(design.random),
+        groups=groups,
+    )

@@ -11,6 +11,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from humanlike.backbones.checkpoint import Checkpoint
+from humanlike.backbones.layers import class_score_layer
+from humanlike.backbones.network import NetworkBackbone
 from humanlike.backbones.vision import TimmBackbone
 from humanlike.files import sha256_file
 
@@ -97,6 +99,26 @@ def test_what_may_be_missing_keeps_its_value(tmp_path):
     found = filled(Checkpoint(path, allow_missing=[r"3\..*"]), net)
     assert torch.equal(found["3.weight"], before)
     assert torch.equal(found["0.weight"], tensors["0.weight"])
+
+
+def test_a_classifier_that_the_checkpoint_lacks_gives_no_class_scores(tmp_path):
+    """A random head would otherwise be read by `readout=imagenet_head` like a trained one."""
+    tensors = {k: v for k, v in state().items() if not k.startswith("3.")}
+    weights = Checkpoint(saved(tmp_path / "w.pt", tensors), allow_missing=[r"3\..*"])
+    stated = {"size": 1, "mean": [0.5] * 3, "std": [0.5] * 3}
+
+    def backbone(layer="pre_logits", **options):
+        return NetworkBackbone(network, layer, stated, weights, name="tiny", classifier="3", **options)
+
+    sentence = r"tiny: the checkpoint has no weights for the classifier \(3.weight, 3.bias kept random"
+    with pytest.raises(ValueError, match=sentence):
+        class_score_layer(backbone())
+    for layer in ("logits", "3"):
+        with pytest.raises(ValueError, match=sentence):
+            backbone(layer, allow_logits=True)
+    assert backbone().features(torch.zeros(2, 3, 1, 1), ["pre_logits"])["pre_logits"].shape == (2, 4)
+    weights = Checkpoint(saved(tmp_path / "whole.pt", state()), allow_missing=[r"3\..*"])
+    assert class_score_layer(backbone()) == "logits"
 
 
 def test_a_prefix_in_the_way_is_pointed_out(tmp_path):

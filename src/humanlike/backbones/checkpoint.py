@@ -30,7 +30,7 @@ class Checkpoint:
         rename: Rules {pattern, replace}, applied to every name one after the other as `re.sub` does; a rule that
             changes nothing is an error.
         allow_missing: Patterns for whole names of the architecture that the file may lack; those keep their random
-            values.
+            values, and class scores cannot be read where the classifier is among them.
         allow_unexpected: Patterns for whole names (renamed) in the file that the architecture may lack, such as a
             projection head.
         offline: True: never download. Otherwise as HF_HUB_OFFLINE says.
@@ -83,8 +83,8 @@ class Checkpoint:
         check_digest(path, self.sha256)
         return path
 
-    def load_into(self, network: nn.Module) -> None:
-        """Fill every parameter and buffer of `network` but those that may be missing.
+    def load_into(self, network: nn.Module) -> Sequence[str]:
+        """Fill every parameter and buffer of `network` but those that may be missing, and name these.
 
         Raises:
             ValueError: Names or shapes do not fit; counts them, shows the first, and says which prefix is in the way.
@@ -98,6 +98,7 @@ class Checkpoint:
             load_by_name(network, {**kept, **state}, str(path))
         except ValueError as error:
             raise ValueError(f"{error}{_prefix_hint(own, state)}") from error
+        return tuple(kept)
 
     def report(self, network: nn.Module) -> dict[str, list[str]]:
         """All names that keep the file from filling `network`, without what may be left over; see `misfits`."""

@@ -16,9 +16,9 @@ from torch import nn
 from humanlike.backbones.downloads import download
 from humanlike.backbones.layers import LOGITS, PRE_LOGITS, ModuleBackbone
 from humanlike.backbones.network import classifier_heads, logit_modules, seeded_weights
-from humanlike.backbones.preprocessing import choose_transform, states_normalisation
+from humanlike.backbones.preprocessing import choose_transform
 from humanlike.backbones.transforms import ImageTransform
-from humanlike.backbones.weights import CheckpointFile, WeightFile, read_tensors
+from humanlike.backbones.weights import WeightFile, read_tensors, weight_file
 from humanlike.interfaces import Transform
 
 DEFAULT = "DEFAULT"
@@ -71,24 +71,19 @@ class TorchvisionBackbone(ModuleBackbone):
     ) -> None:
         published = published_weights(architecture)
         member = published.get(weights) if isinstance(weights, str) else None
-        source: WeightFile | None = None
-        if member is None and isinstance(weights, str | Path):
-            source = CheckpointFile(weights, advice=f"published weights are {', '.join(published)}")
-        elif member is None and weights is not None:
-            source = weights  # type: ignore[assignment]
-        unknown = source is not None and not states_normalisation(transform)
+        advice = f"published weights are {', '.join(published)}"
+        source = weight_file(weights, advice) if member is None else None
         chosen = choose_transform(
             architecture,
             own_transform(member or published[DEFAULT]),
             transform,
             published=member is not None,
-            file=source.path() if source is not None and unknown else None,
+            source=source,
             forced=force_transform,
         )
         with seeded_weights(seed, architecture):
             network = _build(architecture, member, offline, dict(options or {}))
-        if source is not None:
-            source.load_into(network)
+        unfilled = source.load_into(network) if source is not None else ()
         classifier = classifier_name(network)
         super().__init__(
             network,
@@ -99,6 +94,7 @@ class TorchvisionBackbone(ModuleBackbone):
             heads=(PRE_LOGITS, LOGITS),
             classifiers=logit_modules(network, classifier),
             allow_logits=allow_logits,
+            unfilled=unfilled,
             info=info,
         )
         self.classifier = classifier

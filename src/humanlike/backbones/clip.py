@@ -16,10 +16,10 @@ from torch import nn
 from humanlike.backbones.downloads import download
 from humanlike.backbones.layers import ModuleBackbone
 from humanlike.backbones.network import seeded_weights
-from humanlike.backbones.preprocessing import choose_transform, record_arguments, states_normalisation
+from humanlike.backbones.preprocessing import choose_transform, record_arguments
 from humanlike.backbones.pretrained import hub_weights
 from humanlike.backbones.transforms import ImageTransform
-from humanlike.backbones.weights import CheckpointFile, WeightFile
+from humanlike.backbones.weights import WeightFile, weight_file
 from humanlike.interfaces import Transform
 
 EMBEDDING = "embedding"
@@ -68,27 +68,22 @@ class OpenClipBackbone(ModuleBackbone):
     ) -> None:
         tags = published_tags(architecture)
         tag = weights if isinstance(weights, str) and weights in tags else None
-        source: WeightFile | None = None
-        if tag is not None:
-            path: Path | None = open_clip_weights(architecture, tag, offline)
-        elif isinstance(weights, str | Path):
-            path = CheckpointFile(weights, advice=f"the tags of {architecture} are {', '.join(tags)}").path()
-        else:
-            path, source = None, weights
+        source = weight_file(weights, f"the tags of {architecture} are {', '.join(tags)}") if tag is None else None
+        both_towers: Path | None = open_clip_weights(architecture, tag, offline) if tag is not None else None
+        if source is not None and isinstance(weights, str | Path):
+            both_towers = source.path()
         with seeded_weights(seed, architecture), _quiet():
-            model = _build(architecture, path, dict(options or {}))
+            model = _build(architecture, both_towers, dict(options or {}))
             tower: nn.Module = model.visual
             del model
-        if source is not None:
+        if source is not None and both_towers is None:
             source.load_into(tower)
-        from_file = source.path() if source is not None else path if tag is None else None
-        unknown = from_file is not None and not states_normalisation(transform)
         chosen = choose_transform(
             architecture,
             own_transform(architecture, tag, tower),
             transform,
             published=tag is not None,
-            file=from_file if unknown else None,
+            source=source,
             forced=force_transform,
         )
         super().__init__(

@@ -44,6 +44,8 @@ class ModuleBackbone(FrozenModule, ABC):
         classifiers: Names of modules whose output is the logits.
         allow_logits: Whether logits may be asked for as features. Class scores carry the training set's categories,
             not an embedding, and are often taken for one by mistake.
+        unfilled: Names of parameters and buffers that a checkpoint left random. Where the classifier is among them,
+            logits cannot be asked for.
         info: Facts for tables: architecture, training paradigm, training data, licence, download_mb.
 
     Raises:
@@ -61,6 +63,7 @@ class ModuleBackbone(FrozenModule, ABC):
         heads: Sequence[str],
         classifiers: Sequence[str] = (),
         allow_logits: bool = False,
+        unfilled: Sequence[str] = (),
         info: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
@@ -72,6 +75,7 @@ class ModuleBackbone(FrozenModule, ABC):
         self.info = dict(info or {})
         self._head_names = tuple(heads)
         self._logit_names = frozenset({LOGITS, *classifiers})
+        self._random_scores = tuple(n for n in unfilled if any(n.startswith(f"{c}.") for c in classifiers))
         self._digest = WeightsDigest(architecture, network)
         self._shapes: tuple[LayerShape, ...] | None = None
         self.freeze()
@@ -103,6 +107,8 @@ class ModuleBackbone(FrozenModule, ABC):
                     f"{self.name}: layer {layer!r} gives class scores (logits), not an embedding; "
                     f"use {self._head_names[0]!r}, or set allow_logits=true if scores are what you want"
                 )
+            if layer in self._logit_names:
+                self._require_known_scores()
             if layer not in modules and layer not in self._head_names:
                 known = [*self._head_names, *modules]
                 near = difflib.get_close_matches(str(layer), known, n=3, cutoff=0.4)
@@ -113,16 +119,25 @@ class ModuleBackbone(FrozenModule, ABC):
         """The name of the layer of class scores, which may be asked for from now on.
 
         Raises:
-            ValueError: The network has no classifier.
+            ValueError: The network has no classifier, or its checkpoint left it random.
         """
         if LOGITS not in self._head_names:
             raise ValueError(
                 f"{self.name} has no classifier head, so there are no class scores to read; train a readout on its "
                 "features instead: readout=logistic"
             )
+        self._require_known_scores()
         self.allow_logits = True
         self._shapes = None
         return LOGITS
+
+    def _require_known_scores(self) -> None:
+        if self._random_scores:
+            raise ValueError(
+                f"{self.name}: the checkpoint has no weights for the classifier ({', '.join(self._random_scores[:3])} "
+                "kept random values, as allow_missing permits), so that its class scores mean nothing; use a "
+                f"checkpoint with its head, or train a readout on {self._head_names[0]!r}: readout=logistic"
+            )
 
     @torch.no_grad()
     def features(self, x_B3HW: torch.Tensor, layers: Sequence[str]) -> dict[str, torch.Tensor]:

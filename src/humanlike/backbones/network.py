@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from humanlike.backbones.layers import LOGITS, PRE_LOGITS, ModuleBackbone
-from humanlike.backbones.preprocessing import choose_transform, states_normalisation
+from humanlike.backbones.preprocessing import choose_transform
 from humanlike.backbones.transforms import ImageTransform
-from humanlike.backbones.weights import CheckpointFile, WeightFile
+from humanlike.backbones.weights import WeightFile, weight_file
 from humanlike.interfaces import Transform
 from humanlike.rng import address_seed
 
@@ -65,15 +65,11 @@ class NetworkBackbone(ModuleBackbone):
         info: Mapping[str, Any] | None = None,
     ) -> None:
         architecture = architecture or name
-        source = CheckpointFile(weights) if isinstance(weights, str | Path) else weights
-        unknown = source is not None and not states_normalisation(transform)
-        chosen = choose_transform(
-            architecture, ImageTransform(), transform, file=source.path() if source is not None and unknown else None
-        )
+        source = weight_file(weights)
+        chosen = choose_transform(architecture, ImageTransform(), transform, source=source)
         with seeded_weights(seed, architecture):
             built = network()
-        if source is not None:
-            source.load_into(built)
+        unfilled = source.load_into(built) if source is not None else ()
         super().__init__(
             built,
             name=name,
@@ -83,6 +79,7 @@ class NetworkBackbone(ModuleBackbone):
             heads=(PRE_LOGITS, LOGITS) if classifier else (OUTPUT,),
             classifiers=logit_modules(built, classifier) if classifier else (),
             allow_logits=allow_logits,
+            unfilled=unfilled,
             info=info,
         )
         self.classifier = classifier

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from humanlike.backbones.transforms import ImageTransform, as_transform
+from humanlike.backbones.weights import WeightFile
 from humanlike.interfaces import Transform
 
 SIDECARS = ("config.json", "open_clip_config.json")
@@ -21,7 +22,7 @@ def choose_transform(
     given: Mapping[str, Any] | Transform | None,
     *,
     published: bool = False,
-    file: Path | None = None,
+    source: WeightFile | None = None,
     forced: bool = False,
 ) -> Transform:
     """The preprocessing for a network.
@@ -31,14 +32,14 @@ def choose_transform(
         stated: What the architecture's published weights state about themselves.
         given: The user's: overrides of `stated`, a whole Transform, or None.
         published: The weights are the published ones, so that another preprocessing than `stated` is an error.
-        file: The weights come from this file; its preprocessing must be given, or lie in a side-car.
+        source: The file that the weights come from, if any; its preprocessing must be given, or lie in a side-car.
         forced: Accept another preprocessing than the published weights' own.
 
     Raises:
         ValueError: Published weights with another preprocessing, or a file that says nothing about its own.
     """
-    if file is not None and not states_normalisation(given):
-        return _sidecar_transform(architecture, file, stated, given)
+    if source is not None and not states_normalisation(given):
+        return _sidecar_transform(architecture, source.path(), stated, given)
     if given is None:
         return stated
     chosen = as_transform({**as_arguments(stated), **given} if isinstance(given, Mapping) else given)

@@ -11,10 +11,10 @@ from torch import nn
 
 from humanlike.backbones.layers import LOGITS, PRE_LOGITS, ModuleBackbone, layer_shapes
 from humanlike.backbones.network import seeded_weights
-from humanlike.backbones.preprocessing import choose_transform, record_arguments, states_normalisation
+from humanlike.backbones.preprocessing import choose_transform, record_arguments
 from humanlike.backbones.pretrained import timm_config, timm_weights
 from humanlike.backbones.transforms import ImageTransform
-from humanlike.backbones.weights import CheckpointFile, WeightFile
+from humanlike.backbones.weights import WeightFile, weight_file
 from humanlike.interfaces import Transform
 
 __all__ = ["PRETRAINED", "PRE_LOGITS", "TimmBackbone", "layer_shapes", "own_transform"]
@@ -73,33 +73,26 @@ class TimmBackbone(ModuleBackbone):
     ) -> None:
         config = timm_config(architecture)
         published = weights == PRETRAINED
-        source: WeightFile | None = None
-        if published:
-            source = CheckpointFile(timm_weights(architecture, offline))
-        elif isinstance(weights, str | Path):
-            source = CheckpointFile(weights)
-        elif weights is not None:
-            source = weights
+        file = timm_weights(architecture, offline) if published else None
+        source = None if published else weight_file(weights)
         stated = own_transform(config.to_dict(remove_null=False)) if config is not None else ImageTransform()
-        unknown = source is not None and not published and not states_normalisation(transform)
         chosen = choose_transform(
             architecture,
             stated,
             transform,
             published=published,
-            file=source.path() if source is not None and unknown else None,
+            source=source,
             forced=force_transform,
         )
         create = {**_size_options(config, chosen), **(options or {})}
-        if published and source is not None:
+        if file is not None:
             # `file` lets timm apply the renaming and reshaping that belong to the architecture's published files.
             create |= {
                 "pretrained": True,
-                "pretrained_cfg_overlay": {"file": str(source.path()), "custom_load": False},
+                "pretrained_cfg_overlay": {"file": str(file), "custom_load": False},
             }
         network = _build(architecture, seed, create)
-        if source is not None and not published:
-            source.load_into(network)
+        unfilled = source.load_into(network) if source is not None else ()
         has_classifier = getattr(network, "num_classes", 0) > 0
         classifier = config.classifier or () if config is not None else ()
         super().__init__(
@@ -111,6 +104,7 @@ class TimmBackbone(ModuleBackbone):
             heads=(PRE_LOGITS, LOGITS) if has_classifier else (PRE_LOGITS,),
             classifiers=(classifier,) if isinstance(classifier, str) else tuple(classifier),
             allow_logits=allow_logits,
+            unfilled=unfilled,
             info=info,
         )
 

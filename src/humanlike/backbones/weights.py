@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import pickle
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,8 +36,13 @@ class WeightFile(Protocol):
     def path(self) -> Path:
         """The file, which exists."""
 
-    def load_into(self, network: nn.Module) -> None:
-        """Fill every parameter and buffer of `network`."""
+    def load_into(self, network: nn.Module) -> Sequence[str]:
+        """Fill every parameter and buffer of `network`; the names of those that keep their random values."""
+
+
+def weight_file(weights: str | Path | WeightFile | None, advice: str = "check the path") -> WeightFile | None:
+    """What a user gave for weights as a WeightFile: a path is a CheckpointFile, with `advice` for when it is absent."""
+    return CheckpointFile(weights, advice=advice) if isinstance(weights, str | Path) else weights
 
 
 def load_by_name(network: nn.Module, state: Mapping[str, torch.Tensor], source: str) -> None:
@@ -137,10 +142,11 @@ class CheckpointFile:
             )
         return path
 
-    def load_into(self, network: nn.Module) -> None:
+    def load_into(self, network: nn.Module) -> Sequence[str]:
         """Fill every parameter and buffer of `network`; see `load_by_name` and `load_in_order`."""
         path = self.path()
         MATCHINGS[self.match](network, read_tensors(path), str(path))
+        return ()
 
 
 @dataclass(frozen=True)
@@ -172,9 +178,9 @@ class PackagedWeights:
         """
         return self._checkpoint().path()
 
-    def load_into(self, network: nn.Module) -> None:
+    def load_into(self, network: nn.Module) -> Sequence[str]:
         """Fill every parameter and buffer of `network`."""
-        self._checkpoint().load_into(network)
+        return self._checkpoint().load_into(network)
 
     def _checkpoint(self) -> CheckpointFile:
         spec = importlib.util.find_spec(self.package)

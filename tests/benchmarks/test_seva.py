@@ -17,6 +17,7 @@ METRICS = ("accuracy", "entropy", "snp")
 SCORES = {
     *(f"{m}{side}" for m in (*METRICS, "jsd") for side in ("", "_people")),
     *(f"{kind}_{m}" for m in METRICS for kind in ("alignment", "delta_r2")),
+    *(f"alignment_{m}_corrected" for m in METRICS),
     "error_consistency",
 }
 
@@ -55,7 +56,8 @@ def test_result_has_the_promised_names(study, readout):
     ]
     measures = [f"{m}{part}" for m in (*METRICS, "jsd") for part in ("", "_sem", "_people", "_people_sem")]
     assert [*result.conditions.columns] == ["condition", "n_cells", "n_items", *measures]
-    assert result.flags == ("simulated_participants", "cells_dropped_snp:2")
+    # The made-up people err at random, so their halves agree on no neighbours.
+    assert result.flags == ("simulated_participants", "alignment_snp_corrected_undefined", "cells_dropped_snp:2")
     units = {name: score.unit for name, score in result.scores.items()}
     assert (units["accuracy"], units["entropy"], units["alignment_snp"]) == ("share", "nats", "R2")
     assert units["error_consistency"] == "kappa"
@@ -320,7 +322,7 @@ def test_intervals_of_another_kind_than_asked_are_named(study, readout, features
         noise = np.random.default_rng(seed).normal(size=(len(rows), 20)).astype(np.float32)
         result = seva().run(data.select(rows), features_of(noise), readout)
         others = result.details["interval"]["kind_of_others"]
-        assert set(others) <= {f"alignment_{m}" for m in METRICS}
+        assert set(others) <= {f"alignment_{m}{corrected}" for m in METRICS for corrected in ("", "_corrected")}
         assert set(others.values()) <= {"basic"}
         named += list(others)
     assert named

@@ -6,6 +6,7 @@ python evaluate.py benchmark=seva dataset=doodles backbone=tf_efficientnet_lite0
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,27 @@ from humanlike.benchmarks.seva_scores import (
 from humanlike.benchmarks.seva_tables import cells_table, conditions_table, items_table
 from humanlike.interfaces import Readout
 from humanlike.stats import model_statistics
+from humanlike.stats.crossed import RESAMPLES, Resample
 from humanlike.types import BenchmarkResult, Features, Sketches
+
+
+@dataclass(frozen=True)
+class SevaStudy:
+    """What a study is, whatever model is compared with its people.
+
+    Attributes:
+        ranks: Semantic ranks of the labels.
+        group_N: Groups that the readout keeps in one fold, or None.
+        fold_flags: What has to be said about them.
+        estimator: Applies statistics to the study's cells and resamples.
+        people: People's side; None where nobody judged a used item.
+    """
+
+    ranks: NeighbourRanks
+    group_N: np.ndarray | None
+    fold_flags: tuple[str, ...]
+    estimator: Estimator
+    people: PeopleSide | None
 
 
 class SevaBenchmark:
@@ -50,7 +71,9 @@ class SevaBenchmark:
 
     Args:
         protocol: Preset: `paper_text`, `paper_code` or `corrected`.
-        replicates: Bootstrap replicates over source images.
+        replicates: Bootstrap replicates.
+        resample: What a replicate draws anew: `images` within their concepts, `participants`, or both (`crossed`).
+            Intervals then speak of other images, other people, or both; a crossed one is a little too wide.
         splits: Random halves of the participants, for the human-human baseline.
         interval: Kind of interval; None keeps the preset's.
         metric: Protocol switch → value, overriding the preset one by one; None keeps the preset's (see `Protocol`).
@@ -85,16 +108,25 @@ class SevaBenchmark:
         interval: str | None = None,
         metric: Mapping[str, Any] | None = None,
         on_unknown: str = "raise",
+        resample: Resample = "images",
     ) -> None:
         for name, value in (("replicates", replicates), ("splits", splits)):
             if value < 2:
                 raise ValueError(f"{name} is {value}; an interval needs 2 or more")
         if on_unknown not in ("raise", "drop"):
             raise ValueError(f"on_unknown is {on_unknown!r}; it can be 'raise' or 'drop'")
+        if resample not in RESAMPLES:
+            raise ValueError(f"resample is {resample!r}; it can be one of {', '.join(RESAMPLES)}")
         asked = {**(metric or {}), **({} if interval is None else {"interval": interval})}
         self.protocol = preset(protocol).overridden(asked)
         self._cv_asked = asked.get("cv") is not None
         self.replicates, self.splits, self.on_unknown = replicates, splits, on_unknown
+        self.resample: Resample = resample
+        if resample != "images" and self.protocol.interval == "jackknife":
+            raise ValueError(
+                f"interval=jackknife leaves out one image at a time and cannot be had with resample={resample}; use "
+                "resample=images, or another interval"
+            )
 
     def run(self, data: Sketches, features: Features, readout: Readout, seed: int = 0) -> BenchmarkResult:
         """Score the features of one layer of one model.
@@ -109,16 +141,32 @@ class SevaBenchmark:
             ValueError: When features and data do not fit, an answer is no label, or the readout cannot be trained.
         """
         items = used_items(data, features)
+        study = self._study(data, items, seed)
+        reading = read_out(items, readout, len(data.labels), study.group_N)
+        return self._result(data, features, items, study, reading, self._model_side(items, reading, study))
+
+    def _study(self, data: Sketches, items: SevaItems, seed: int) -> SevaStudy:
+        """Everything that does not depend on the model, so that it can be shared by many models and layers."""
         ranks = neighbour_ranks(data.semantic_space, len(data.labels))
         group_N, fold_flags = groups_for_folds(items, data, self.protocol.cv, self._cv_asked)
-        reading = read_out(items, readout, len(data.labels), group_N)
-
-        resamples = resample_images(items.design, self.protocol, self.replicates, seed)
+        resamples = resample_images(items.design, self.protocol, self.replicates, seed, self.resample)
         estimator = Estimator(items.design, self.protocol, resamples)
-        model = self._model_side(items, reading, ranks, resamples)
         people = self._people(data, items, ranks, resamples, seed)
+        return SevaStudy(ranks, group_N, tuple(fold_flags), estimator, people)
 
-        report = Report(flags=[*data.flags, *fold_flags, *_data_flags(data, items, reading, ranks, model)])
+    def _result(
+        self,
+        data: Sketches,
+        features: Features,
+        items: SevaItems,
+        study: SevaStudy,
+        reading: ModelReading,
+        model: Side,
+    ) -> BenchmarkResult:
+        """All scores and tables of one reading."""
+        ranks, estimator, people = study.ranks, study.estimator, study.people
+        cv_used = "stratified" if study.group_N is None else "stratified_group"
+        report = Report(flags=[*data.flags, *study.fold_flags, *_data_flags(data, items, reading, ranks, model)])
         report.details = self._details(data, items, reading, ranks)
         add_model_scores(report, estimator, model)
         distance_C = np.full(items.design.num_cells, np.nan)
@@ -142,14 +190,14 @@ class SevaBenchmark:
             conditions=conditions_table(items, model, distance_C, people),
             counts=_counts(data, items, model, people),
             flags=tuple(dict.fromkeys(report.flags)),
-            protocol={**self.protocol.record(), "cv_used": "stratified" if group_N is None else "stratified_group"},
+            protocol={**self.protocol.record(), "cv_used": cv_used},
             details=report.details,
         )
 
-    def _model_side(self, items: SevaItems, reading: ModelReading, ranks: NeighbourRanks, resamples: Resamples) -> Side:
+    def _model_side(self, items: SevaItems, reading: ModelReading, study: SevaStudy) -> Side:
         switches = model_switches(self.protocol)
-        statistics = model_statistics(reading.answers, items.target_N, ranks.ranks_LL, switches)
-        return resampled_side(items.design, statistics, resamples)
+        statistics = model_statistics(reading.answers, items.target_N, study.ranks.ranks_LL, switches)
+        return resampled_side(items.design, statistics, study.estimator.resamples)
 
     def _people(
         self, data: Sketches, items: SevaItems, ranks: NeighbourRanks, resamples: Resamples, seed: int
@@ -168,7 +216,12 @@ class SevaBenchmark:
         ranked = ranks.ranks_LL is not None
         return {
             "readout": dict(reading.certificate),
-            "interval": {"kind": self.protocol.interval, "level": 0.95, "replicates": self.replicates},
+            "interval": {
+                "kind": self.protocol.interval,
+                "level": 0.95,
+                "replicates": self.replicates,
+                "resample": self.resample,
+            },
             "conditions_unit": data.condition_unit,
             "chance": chance_levels(self.protocol, items.design.num_concepts, ranked),
             "semantic_space": {"matched": ranks.matched, "unmatched": ranks.unmatched} if ranked else None,

@@ -15,6 +15,7 @@ from humanlike.stats import (
     CellDesign,
     Interval,
     SketchStatistics,
+    SplitHalf,
     alignment_r2,
     basic,
     cell_metrics,
@@ -27,6 +28,8 @@ from humanlike.stats import (
     percentile,
     ratio_centred,
 )
+from humanlike.stats.crossed import Resample
+from humanlike.stats.noise_correction import noise_corrected
 
 
 @dataclass(frozen=True)
@@ -34,22 +37,33 @@ class Resamples:
     """Image weights of the replicates of a run, the same for every side and every model.
 
     Attributes:
-        bootstrap_BKJ: Images of every concept drawn with replacement.
+        bootstrap_BKJ: Images of every concept drawn with replacement; all 1 where participants alone are drawn.
         left_out_BKJ: One image left out at a time; None unless the protocol's interval is the jackknife.
         concept_of_left_out_B: Concept of the image left out.
+        kind: What is drawn anew. Participants' weights are drawn where people are known, from the same seed.
+        seed: Global seed.
     """
 
     bootstrap_BKJ: np.ndarray
     left_out_BKJ: np.ndarray | None = None
     concept_of_left_out_B: np.ndarray | None = None
+    kind: Resample = "images"
+    seed: int = 0
+
+    def __len__(self) -> int:
+        return len(self.bootstrap_BKJ)
 
 
-def resample_images(design: CellDesign, protocol: Protocol, replicates: int, seed: int) -> Resamples:
-    """The resamples that the protocol asks for."""
-    bootstrap_BKJ = image_weights(design, replicates, seed)
+def resample_images(
+    design: CellDesign, protocol: Protocol, replicates: int, seed: int, kind: Resample = "images"
+) -> Resamples:
+    """The resamples that the protocol asks for; the jackknife leaves out images, of whatever kind the bootstrap is."""
     if protocol.interval == "jackknife":
-        return Resamples(bootstrap_BKJ, *jackknife_weights(design))
-    return Resamples(bootstrap_BKJ)
+        return Resamples(image_weights(design, replicates, seed), *jackknife_weights(design), seed=seed)
+    if kind == "participants":
+        every_BKJ = np.broadcast_to(design.image_mask_KJ.astype(np.int16), (replicates, *design.image_mask_KJ.shape))
+        return Resamples(every_BKJ, kind=kind, seed=seed)
+    return Resamples(image_weights(design, replicates, seed), kind=kind, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -70,11 +84,16 @@ class Side:
 
 
 def resampled_side(design: CellDesign, statistics: SketchStatistics, resamples: Resamples) -> Side:
-    """Cell metrics of one side, on the full sample and on all resamples."""
-    left_out = resamples.left_out_BKJ
+    """Cell metrics of one side that participants do not enter, on the full sample and on all resamples."""
+    left_out, full = resamples.left_out_BKJ, cell_metrics(design, statistics)
+    if resamples.kind == "participants":
+        same = {
+            metric: np.broadcast_to(value_1C, (len(resamples), value_1C.shape[1])) for metric, value_1C in full.items()
+        }
+        return Side(statistics, full, same, None)
     return Side(
         statistics,
-        cell_metrics(design, statistics),
+        full,
         cell_metrics(design, statistics, resamples.bootstrap_BKJ),
         None if left_out is None else cell_metrics(design, statistics, left_out),
     )
@@ -114,20 +133,20 @@ class Estimator:
 
     def cell_mean(self, side: Side, metric: str) -> Estimate:
         """Mean of a metric over the cells that have it, so that every concept and condition weighs the same."""
-        return self._estimate(_mean_over_cells, (side,), metric)
+        return self.estimate(_mean_over_cells, (side,), metric)
 
     def alignment(self, people: Side, model: Side, metric: str) -> Estimate:
         """Adjusted R² of people ~ 1 + model + t + model·t over cells, t numeric."""
-        return self._reported(self._estimate(self._alignment_r2, (people, model), metric))
+        return self._reported(self.estimate(self._alignment_r2, (people, model), metric))
 
     def added_r2(self, people: Side, model: Side, metric: str) -> Estimate:
         """Adjusted R² of people ~ C(t) + model + model·t, less that of people ~ C(t) on the same cells.
 
         The ratio of a difference would be unbounded near 0, so the ratio-centred interval centres both parts.
         """
-        added = self._estimate(self._delta_r2, (people, model), metric)
+        added = self.estimate(self._delta_r2, (people, model), metric)
         if self.protocol.interval == "ratio_centred":
-            alone = self._estimate(self._condition_r2, (people, model), metric)
+            alone = self.estimate(self._condition_r2, (people, model), metric)
             interval = difference(
                 added.full_sample + alone.full_sample,
                 added.replicates_B + alone.replicates_B,
@@ -137,6 +156,39 @@ class Estimator:
             added = Estimate(added.value, added.full_sample, interval, added.replicates_B)
         return self._reported(added)
 
+    def estimate(self, statistic: Statistic, sides: tuple[Side, ...], metric: str) -> Estimate:
+        """Any statistic of one metric of several sides, with the protocol's interval.
+
+        Args:
+            statistic: Takes one (B, C) array a side, gives (B,).
+            sides: Whose cells, in the order of the statistic's arguments.
+            metric: Which cell metric.
+        """
+        full = float(statistic(*(side.full[metric] for side in sides))[0])
+        replicates_B = statistic(*(side.bootstrap[metric] for side in sides))
+        if self.resamples.kind == "participants" and np.ptp(replicates_B) == 0:
+            # Other participants would not change what a model does: that is no interval of width 0, but none.
+            return Estimate(full, full, Interval(np.nan, np.nan, "none", 0), replicates_B)
+        intervals: dict[str, Callable[[], Interval]] = {
+            "ratio_centred": lambda: ratio_centred(full, replicates_B),
+            "basic": lambda: basic(full, replicates_B),
+            "percentile": lambda: percentile(replicates_B),
+            "jackknife": lambda: self._jackknife(full, statistic, sides, metric),
+        }
+        return Estimate(full, full, intervals[self.protocol.interval](), replicates_B)
+
+    def corrected(self, aligned: Estimate, consistency: SplitHalf) -> Estimate:
+        """An alignment as it would be with people's true cells.
+
+        Its interval is the basic one where the protocol's is, and the ratio-centred one under any other protocol: a
+        percentile would miss it, and halves of people have no jackknife.
+        """
+        corrected = noise_corrected(aligned.full_sample, aligned.replicates_B, consistency)
+        interval = corrected.interval
+        if self.protocol.interval == "basic":
+            interval = basic(corrected.value, corrected.replicates_B)
+        return Estimate(corrected.value, corrected.value, interval, corrected.replicates_B)
+
     def _alignment_r2(self, people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
         return alignment_r2(people_BC, model_BC, self.design.condition_C)
 
@@ -145,17 +197,6 @@ class Estimator:
 
     def _condition_r2(self, people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
         return condition_r2(people_BC, self.design.condition_C, model_BC)
-
-    def _estimate(self, statistic: Statistic, sides: tuple[Side, ...], metric: str) -> Estimate:
-        full = float(statistic(*(side.full[metric] for side in sides))[0])
-        replicates_B = statistic(*(side.bootstrap[metric] for side in sides))
-        intervals: dict[str, Callable[[], Interval]] = {
-            "ratio_centred": lambda: ratio_centred(full, replicates_B),
-            "basic": lambda: basic(full, replicates_B),
-            "percentile": lambda: percentile(replicates_B),
-            "jackknife": lambda: self._jackknife(full, statistic, sides, metric),
-        }
-        return Estimate(full, full, intervals[self.protocol.interval](), replicates_B)
 
     def _jackknife(self, full: float, statistic: Statistic, sides: tuple[Side, ...], metric: str) -> Interval:
         left_out = [side.left_out[metric] for side in sides if side.left_out is not None]

@@ -16,8 +16,17 @@ from humanlike.benchmarks.seva_agreement import distance_between_halves, people_
 from humanlike.benchmarks.seva_answers import NeighbourRanks, people_switches
 from humanlike.benchmarks.seva_comparison import Resamples, Side, resampled_side
 from humanlike.benchmarks.seva_items import SevaItems
-from humanlike.stats import CodedResponses, PeopleSwitches, SplitHalf, people_statistics, split_half_consistency
+from humanlike.stats import (
+    CodedResponses,
+    PeopleSwitches,
+    SplitHalf,
+    cell_metrics,
+    people_statistics,
+    split_half_consistency,
+)
+from humanlike.stats.consistency import HalfResamples
 from humanlike.stats.count_entropy import ratio
+from humanlike.stats.crossed import PeopleUnderWeights, participant_weights, resample_people
 from humanlike.stats.sketch_statistics import MeanEntropy
 from humanlike.types import GUESS_COLUMNS, Responses
 
@@ -141,7 +150,7 @@ def people_side(
         num_labels: L.
         ranks: Semantic ranks of the labels.
         protocol: The switches.
-        resamples: Image weights of the replicates.
+        resamples: What is drawn anew in the replicates.
         splits: Random halves for the split-half consistency.
         seed: Global seed.
     """
@@ -152,16 +161,37 @@ def people_side(
     if coded.num_participants > 1:
         halves_distance_C = distance_between_halves(answers, *cells, seed)
         consistency = split_half_consistency(
-            design, answers, items.target_N, ranks.ranks_LL, switches, splits=splits, seed=seed
+            design,
+            answers,
+            items.target_N,
+            ranks.ranks_LL,
+            switches,
+            splits=splits,
+            seed=seed,
+            resamples=_of_halves(resamples, coded.num_participants),
         )
+    if resamples.kind == "images":
+        side = resampled_side(design, statistics, resamples)
+    else:
+        weighted = PeopleUnderWeights(design, answers, items.target_N, ranks.ranks_LL, switches)
+        drawn = resample_people(weighted, resamples.kind, len(resamples), resamples.seed)
+        side = Side(statistics, cell_metrics(design, statistics), drawn, None)
     return PeopleSide(
         coded=coded,
-        side=resampled_side(design, statistics, resamples),
+        side=side,
         by_item=_by_item(answers, items.target_N, switches),
         label_counts_CL=people_label_counts(answers, *cells),
         halves_distance_C=halves_distance_C,
         consistency=consistency,
     )
+
+
+def _of_halves(resamples: Resamples, num_participants: int) -> HalfResamples:
+    """The same weights for the halves of the participants."""
+    if resamples.kind == "images":
+        return HalfResamples(resamples.bootstrap_BKJ)
+    weights_BP = participant_weights(num_participants, len(resamples), resamples.seed)
+    return HalfResamples(None if resamples.kind == "participants" else resamples.bootstrap_BKJ, weights_BP)
 
 
 def _by_item(answers: CodedResponses, target_N: np.ndarray, switches: PeopleSwitches) -> dict[str, np.ndarray]:

@@ -63,6 +63,7 @@ def _consistency(split: SplitHalf, corrected: bool) -> dict[str, Any]:
         "ci_low": number(raw.low),
         "ci_high": number(raw.high),
         "spearman_brown": None,
+        "reliability": number(split.reliability),
         "splits": len(split.r2_S),
     }
     if corrected:
@@ -75,7 +76,7 @@ def _consistency(split: SplitHalf, corrected: bool) -> dict[str, Any]:
 
 
 def add_alignment_scores(report: Report, estimator: Estimator, people: PeopleSide, model: Side) -> None:
-    """Alignment and ΔR² of every metric, the gap to people's consistency, and which cells had to be left out."""
+    """Alignment (as it is, and noise-corrected), ΔR², the gap to people's consistency, and cells left out."""
     single = estimator.design.num_conditions == 1
     gaps, degenerate, kinds = {}, {}, {}
     for metric in METRICS:
@@ -85,6 +86,13 @@ def add_alignment_scores(report: Report, estimator: Estimator, people: PeopleSid
         report.scores[f"alignment_{metric}"] = score_of(alignment, n, "R2", **_ceiling(split))
         degenerate[f"alignment_{metric}"] = alignment.interval.n_degenerate
         kinds[f"alignment_{metric}"] = alignment.interval.kind
+        corrected = None if split is None else estimator.corrected(alignment, split)
+        name = f"alignment_{metric}_corrected"
+        report.scores[name] = ScoreValue(None, n=n, unit="R2") if corrected is None else score_of(corrected, n, "R2")
+        if corrected is not None:
+            kinds[name] = corrected.interval.kind
+            if number(alignment.value) is not None and number(corrected.value) is None:
+                report.flags.append(f"{name}_undefined")
         report.scores[f"delta_r2_{metric}"] = ScoreValue(None, n=n, unit="R2")
         if not single:
             added = estimator.added_r2(people.side, model, metric)
@@ -158,6 +166,7 @@ def add_absent_people(report: Report) -> None:
     report.flags.append("no_people")
     units = {f"{m}_people": UNITS[m] for m in UNITS}
     units |= {f"{kind}_{m}": "R2" for kind in ("alignment", "delta_r2") for m in METRICS}
+    units |= {f"alignment_{m}_corrected": "R2" for m in METRICS}
     units |= {"jsd": UNITS["jsd"], "error_consistency": "kappa"}
     report.scores |= {name: ScoreValue(None, n=0, unit=unit) for name, unit in units.items()}
     report.details |= {"human_consistency": {}, "gap": {}}

@@ -1,6 +1,6 @@
 """How well one half of the people predicts the other: the baseline that a model's alignment is held against.
 
-Legend: S splits, P participants, R judgments, C cells.
+Legend: S splits, P participants, R judgments, C cells, B bootstrap replicates.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from humanlike.rng import generator
 from humanlike.stats.cell_bootstrap import METRICS, cell_metrics
 from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.coded_responses import CodedResponses
+from humanlike.stats.crossed import PeopleUnderWeights
 from humanlike.stats.intervals import Interval, basic, percentile, ratio_centred, recentred
 from humanlike.stats.regression import alignment_r2, split_correlation
 from humanlike.stats.sketch_statistics import people_statistics
@@ -27,16 +28,54 @@ class SplitHalf:
     Attributes:
         r2_S: (S,) adjusted R² of the alignment fit with one half as people and the other as the model.
         correlation_S: (S,) correlation of the halves' cells.
+        correlation_B: (B,) the same on resamples, those of one split after those of another; None if not asked for.
+        noise_ratio_S: (S,) noise variance of a half's cells over that of all people's: 2, but more where a cell is a
+            mean over sketches and the judgments of a sketch fall unequally on the halves. None: 2.
     """
 
     r2_S: np.ndarray
     correlation_S: np.ndarray
+    correlation_B: np.ndarray | None = None
+    noise_ratio_S: np.ndarray | None = None
 
     @property
     def spearman_brown_S(self) -> np.ndarray:
         """(S,) 2r/(1+r): the R² that a perfect model could reach against all people; not squared."""
         r = self.correlation_S
         return np.divide(2 * r, 1 + r, out=np.full(r.shape, np.nan), where=r > -1)
+
+    @property
+    def reliability_S(self) -> np.ndarray:
+        """(S,) κr / (1 + (κ - 1) r), κ the noise ratio: the share of true variance in the cells of all people.
+
+        It is Spearman and Brown's formula for a test made κ times as exact; at κ = 2 it is `spearman_brown_S`.
+        """
+        return self._stepped_up(self.correlation_S, np.arange(len(self.correlation_S)))
+
+    @property
+    def reliability(self) -> float:
+        """Mean of `reliability_S` over splits, NaN if none is usable."""
+        return _mean(self.reliability_S)
+
+    @property
+    def reliability_B(self) -> np.ndarray:
+        """(B,) bootstrap replicates of `reliability`.
+
+        A replicate uses one split only. What this split makes of the full sample is taken off again, so that the
+        replicates vary as the mean over splits does and not as single splits do.
+
+        Raises:
+            ValueError: If the halves were not resampled.
+        """
+        if self.correlation_B is None:
+            raise ValueError("these halves were not resampled; give split_half_consistency its `resamples`")
+        split_B = np.arange(len(self.correlation_B)) * len(self.correlation_S) // len(self.correlation_B)
+        return self.reliability + self._stepped_up(self.correlation_B, split_B) - self.reliability_S[split_B]
+
+    def _stepped_up(self, correlation: np.ndarray, split: np.ndarray) -> np.ndarray:
+        times = np.full(len(correlation), 2.0) if self.noise_ratio_S is None else self.noise_ratio_S[split]
+        below = 1 + (times - 1) * correlation
+        return np.divide(times * correlation, below, out=np.full(correlation.shape, np.nan), where=below > 0)
 
     @property
     def mean(self) -> float:
@@ -55,6 +94,31 @@ class SplitHalf:
     def spearman_brown_interval(self, level: float = 0.95) -> Interval:
         """Quantiles of `spearman_brown_S` over splits."""
         return percentile(self.spearman_brown_S, level)
+
+
+@dataclass(frozen=True, eq=False)
+class HalfResamples:
+    """Weights under which the halves are computed again, each split with its share of the replicates.
+
+    Attributes:
+        images_BKJ: (B, K, J) weights of images, None for once each.
+        participants_BP: (B, P) weights of participants in sorted order, None for once each.
+    """
+
+    images_BKJ: np.ndarray | None = None
+    participants_BP: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        weights = self.images_BKJ if self.images_BKJ is not None else self.participants_BP
+        if weights is None:
+            raise ValueError("resamples of halves need weights of images, of participants, or both")
+        return len(weights)
+
+    def of_split(self, split: int, splits: int) -> HalfResamples:
+        """The replicates b of a split: those with b·S // B equal to its number."""
+        rows = slice(-(-split * len(self) // splits), -(-(split + 1) * len(self) // splits))
+        images = None if self.images_BKJ is None else self.images_BKJ[rows]
+        return HalfResamples(images, None if self.participants_BP is None else self.participants_BP[rows])
 
 
 @dataclass(frozen=True)
@@ -88,6 +152,7 @@ def split_half_consistency(
     splits: int = 100,
     seed: int = 0,
     start: int = 0,
+    resamples: HalfResamples | None = None,
 ) -> dict[str, SplitHalf]:
     """Split the participants in random halves, compute both halves' cells, fit one on the other.
 
@@ -100,6 +165,7 @@ def split_half_consistency(
         splits: Number of splits S.
         seed: Global seed; split s has its own address, so that any of them can be drawn again alone.
         start: Number of the first split.
+        resamples: Weights under which each split is computed again, for the reliability's replicates.
 
     Returns:
         Metric → SplitHalf. With an odd number of participants the halves differ by one.
@@ -116,17 +182,40 @@ def split_half_consistency(
     if splits < 1:
         raise ValueError(f"splits must be at least 1, got {splits}")
     person_R = np.searchsorted(participants, coded.participant_R)
+    weighted = None
+    if resamples is not None and resamples.participants_BP is not None:
+        weighted = PeopleUnderWeights(design, coded, target_N, ranks_LL, switches)
     halves: list[list[dict[str, np.ndarray]]] = [[], []]
+    again: list[list[dict[str, np.ndarray]]] = [[], []]
+    noise_S = np.zeros(splits)
     for split in range(start, start + splits):
-        shuffled = generator(seed, "split_half", split).permutation(len(participants))
-        first_R = (shuffled < len(participants) // 2)[person_R]
-        for side, rows in enumerate((first_R, ~first_R)):
-            half = people_statistics(coded, target_N, ranks_LL, switches, rows)
+        first_P = generator(seed, "split_half", split).permutation(len(participants)) < len(participants) // 2
+        share = None if resamples is None else resamples.of_split(split - start, splits)
+        for side, half_P in enumerate((first_P, ~first_P)):
+            half = people_statistics(coded, target_N, ranks_LL, switches, half_P[person_R])
             halves[side].append(cell_metrics(design, half))
+            noise_S[split - start] += _noise_ratio(half_P[person_R], coded.item_R) / 2
+            if share is None or not len(share):
+                continue
+            if weighted is None or share.participants_BP is None:
+                again[side].append(cell_metrics(design, half, share.images_BKJ))
+            else:
+                again[side].append(weighted.cells(share.participants_BP * half_P, share.images_BKJ))
+    switches = switches or PeopleSwitches()
+    means = {"accuracy": switches.accuracy == "first_guess", "entropy": switches.entropy == "per_sketch"}
+    over_sketches = {metric for metric, holds in means.items() if holds}
     result = {}
     for metric in METRICS:
         a_SC, b_SC = (np.concatenate([cells[metric] for cells in side]) for side in halves)
-        result[metric] = SplitHalf(alignment_r2(a_SC, b_SC, design.condition_C), split_correlation(a_SC, b_SC))
+        correlation_B = None
+        if resamples is not None:
+            correlation_B = split_correlation(*(np.concatenate([cells[metric] for cells in side]) for side in again))
+        result[metric] = SplitHalf(
+            r2_S=alignment_r2(a_SC, b_SC, design.condition_C),
+            correlation_S=split_correlation(a_SC, b_SC),
+            correlation_B=correlation_B,
+            noise_ratio_S=noise_S if metric in over_sketches else None,
+        )
     return result
 
 
@@ -168,6 +257,20 @@ def gap_to_consistency(
         t, df, p = float(welch.statistic), float(welch.df), float(welch.pvalue)
     kind = ratio_centred(alignment, a_known).kind
     return ConsistencyGap(difference, Interval(spread.low, spread.high, kind, lost), t, df, p)
+
+
+def _noise_ratio(half_R: np.ndarray, item_R: np.ndarray) -> float:
+    """Noise of a mean over items in a half of the judgments, over that in all: Σ 1/m of the items, m their judgments.
+
+    An item that nobody in the half judged leaves the mean to fewer items.
+    """
+    all_N = np.bincount(item_R)
+    half_N = np.bincount(item_R[half_R], minlength=len(all_N))[all_N > 0]
+    all_N = all_N[all_N > 0]
+    known_N = half_N > 0
+    if not known_N.any():
+        return float("nan")
+    return float((1 / half_N[known_N]).mean() / known_N.mean() / (1 / all_N).mean())
 
 
 def _mean(values: np.ndarray) -> float:

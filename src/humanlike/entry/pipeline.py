@@ -9,15 +9,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from humanlike.backbones.features import extract_features
-from humanlike.backbones.layers import class_score_layer
+from humanlike.backbones.features import extract_features, layer_features
+from humanlike.backbones.layer_selection import select_layers
+from humanlike.backbones.layers import class_score_layer, layer_shapes
 from humanlike.backbones.precision import precision_flags
 from humanlike.backbones.recorded import RecordedAnswers
 from humanlike.interfaces import Backbone, Benchmark, Readout
 from humanlike.reports.run_folder import digest
-from humanlike.types import Score, Sketches
+from humanlike.types import BenchmarkResult, Features, Score, Sketches
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -39,6 +40,30 @@ VERSIONS_OF = (
 )
 
 
+@runtime_checkable
+class LayersBenchmark(Benchmark, Protocol):
+    """A benchmark on many layers at once; see `humanlike.benchmarks.seva_layers`.
+
+    Attributes:
+        layers: Which layers; see `select_layers`.
+        reduction: Keywords of `extract_features` that say how layers are made small.
+    """
+
+    layers: str | list[str]
+    reduction: Mapping[str, Any]
+
+    def run_layers(
+        self,
+        data: Sketches,
+        features: Mapping[str, Features],
+        depths: Mapping[str, float],
+        reference: str,
+        readout: Readout,
+        seed: int = 0,
+    ) -> BenchmarkResult:
+        """Compute everything; features are read layer by layer."""
+
+
 def run_benchmark(
     backbone: Backbone | RecordedAnswers,
     data: Sketches,
@@ -51,14 +76,15 @@ def run_benchmark(
     seed: int = 0,
     extraction: Mapping[str, Any] | None = None,
 ) -> Score | None:
-    """Score a backbone on a benchmark.
+    """Score a backbone on a benchmark, on one of its layers or on as many as the benchmark asks for.
 
     Args:
         backbone: The frozen network, or a model's recorded answers.
         data: The data set with people's responses, if it has any.
         benchmark: What is measured.
         readout: Fresh readout; it is fitted here.
-        layer: Layer to read out; None = the backbone's default, or its class scores where the readout reads those.
+        layer: Layer to read out; None = the backbone's default, or its class scores where the readout reads those. In
+            a profile of many layers, the one whose tables are the result's.
         trainer: Lightning trainer for the extraction; None = one CPU process.
         cache_dir: Where features are kept; None = a temporary folder.
         seed: Global seed of folds, bootstrap and splits.
@@ -68,15 +94,12 @@ def run_benchmark(
         The score, or None in every process but the first of a multi-process run.
     """
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
-    if isinstance(backbone, RecordedAnswers):
-        features = backbone.answers(data)
-    else:
-        layer = layer or _layer_for(backbone, readout)
-        keywords = dict(extraction or {})
-        features = extract_features(backbone, data, [layer], trainer=trainer, cache_dir=cache_dir, **keywords)[layer]
-    if trainer is not None and not trainer.is_global_zero:
+    options = {"trainer": trainer, "cache_dir": cache_dir, **(extraction or {})}
+    measure = _layer_profile if isinstance(benchmark, LayersBenchmark) else _one_layer
+    found = measure(backbone, data, benchmark, readout, layer, seed, options)
+    if found is None:
         return None
-    result = benchmark.run(data, features, readout, seed=seed)
+    result, features = found
     details = {**result.details, "bibtex": benchmark.bibtex, "extraction": dict(features.info), "dataset": _about(data)}
     result = replace(result, details=details, flags=(*result.flags, *precision_flags(features.info)))
     return Score(
@@ -93,6 +116,61 @@ def run_benchmark(
         seconds=time.perf_counter() - began,
         digest=digest(result.items, result.counts),
     )
+
+
+def _one_layer(
+    backbone: Backbone | RecordedAnswers,
+    data: Sketches,
+    benchmark: Benchmark,
+    readout: Readout,
+    layer: str | None,
+    seed: int,
+    options: Mapping[str, Any],
+) -> tuple[BenchmarkResult, Features] | None:
+    """The result and the features it comes from; None in every process but the first."""
+    if isinstance(backbone, RecordedAnswers):
+        features = backbone.answers(data)
+    else:
+        layer = layer or _layer_for(backbone, readout)
+        features = extract_features(backbone, data, [layer], **options)[layer]
+    if not _is_first(options):
+        return None
+    return benchmark.run(data, features, readout, seed=seed), features
+
+
+def _layer_profile(
+    backbone: Backbone | RecordedAnswers,
+    data: Sketches,
+    benchmark: Benchmark,
+    readout: Readout,
+    layer: str | None,
+    seed: int,
+    options: Mapping[str, Any],
+) -> tuple[BenchmarkResult, Features] | None:
+    """The same for many layers from one forward pass; the features are those of the reference layer."""
+    assert isinstance(benchmark, LayersBenchmark)
+    if isinstance(backbone, RecordedAnswers) or getattr(readout, "reads_class_scores", False):
+        what = (
+            "recorded answers have" if isinstance(backbone, RecordedAnswers) else "this readout reads class scores of"
+        )
+        raise ValueError(f"{benchmark.identifier} compares layers, but {what} one layer only; use readout=logistic")
+    depth_of = {shape.name: shape.depth for shape in layer_shapes(backbone)}
+    reference = layer or backbone.default_layer
+    if reference not in depth_of:
+        select_layers(tuple(depth_of), reference)  # says which is nearest
+    names = select_layers(tuple(depth_of), benchmark.layers)
+    names = tuple(name for name in depth_of if name in {*names, reference})
+    # What is said for this run goes before the benchmark's own.
+    options = {**benchmark.reduction, **{key: value for key, value in options.items() if value is not None}}
+    with layer_features(backbone, data, names, **options) as found:
+        if not _is_first(options):
+            return None
+        result = benchmark.run_layers(data, found, {name: depth_of[name] for name in names}, reference, readout, seed)
+        return result, found[reference]
+
+
+def _is_first(options: Mapping[str, Any]) -> bool:
+    return options.get("trainer") is None or bool(options["trainer"].is_global_zero)
 
 
 def _layer_for(backbone: Backbone, readout: Readout) -> str:

@@ -8,7 +8,7 @@ mean square: no digit is lost to the units or the correlation of regressors.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,12 +24,17 @@ class MixedDesign:
         fixed: Name → (N,) column of X, the intercept included if there is to be one.
         random: Name → (N,) column of Z; the coefficients of these columns vary over groups.
         group_N: (N,) group of every row, of any sortable type.
+        count_N: (N,) how many observations a row stands for, `outcome_N` being their mean: observations of equal
+            regressors and group may be given as one row, and the fit is the same. None: one each.
+        within: Sum of squares of those observations about their row's mean.
     """
 
     outcome_N: np.ndarray
     fixed: Mapping[str, np.ndarray]
     random: Mapping[str, np.ndarray]
     group_N: np.ndarray
+    count_N: np.ndarray | None = None
+    within: float = 0.0
 
     def __post_init__(self) -> None:
         n = len(self.outcome_N)
@@ -44,6 +49,10 @@ class MixedDesign:
                 raise ValueError(
                     f"column {name!r} holds values that are not finite; leave out such rows before the fit"
                 )
+        if self.count_N is not None and (np.shape(self.count_N) != (n,) or not (np.asarray(self.count_N) > 0).all()):
+            raise ValueError(f"counts must be {n} positive numbers as the outcome, got shape {np.shape(self.count_N)}")
+        if not (np.isfinite(self.within) and self.within >= 0):
+            raise ValueError(f"the sum of squares within rows must be finite and at least 0, got {self.within}")
 
     def without(self, *terms: str) -> MixedDesign:
         """The same model less some fixed terms, for a likelihood-ratio test."""
@@ -51,7 +60,7 @@ class MixedDesign:
         if unknown:
             raise ValueError(f"there are no fixed terms {unknown}; there are {list(self.fixed)}")
         kept = {name: column for name, column in self.fixed.items() if name not in terms}
-        return MixedDesign(self.outcome_N, kept, self.random, self.group_N)
+        return replace(self, fixed=kept)
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class CrossProducts:
         r_PP: R of X = Q R.
         ols_P: Q'y, the least squares estimate that was subtracted, in coordinates of Q.
         scale_Q: Root mean squares that the random terms were divided by.
-        n: N.
+        n: Observations.
         fixed_names: Names of the fixed terms.
         random_names: Names of the random terms.
         groups: The G groups, sorted.
@@ -92,30 +101,31 @@ def cross_products(design: MixedDesign) -> CrossProducts:
         ValueError: If fixed or random terms are not independent (they are named), there is one group only, there are no
             more rows than random coefficients (groups × random terms), or the fixed terms leave nothing to explain.
     """
-    y_N = np.asarray(design.outcome_N, np.float64)
     groups, code_N = np.unique(np.asarray(design.group_N), return_inverse=True)
-    z_NQ = np.column_stack([np.asarray(column, np.float64) for column in design.random.values()])
-    x_NP = np.column_stack([np.asarray(column, np.float64) for column in design.fixed.values()])
+    count_N = np.ones(len(code_N)) if design.count_N is None else np.asarray(design.count_N, np.float64)
+    n, root_N = round(float(count_N.sum())), np.sqrt(count_N)
+    y_N = np.asarray(design.outcome_N, np.float64) * root_N
+    z_NQ = np.column_stack([np.asarray(column, np.float64) * root_N for column in design.random.values()])
+    x_NP = np.column_stack([np.asarray(column, np.float64) * root_N for column in design.fixed.values()])
+    q, p = z_NQ.shape[1], x_NP.shape[1]
     if len(groups) < 2:
         raise ValueError(f"a mixed model needs two groups or more, got {len(groups)} ({groups.tolist()})")
-    if len(y_N) <= len(groups) * z_NQ.shape[1]:
+    if n <= len(groups) * q:
         raise ValueError(
-            f"{len(y_N)} rows cannot tell {z_NQ.shape[1]} random coefficients for each of {len(groups)} groups "
-            "from the residual; give more rows a group or fewer random terms"
+            f"{n} observations cannot tell {q} random coefficients for each of {len(groups)} groups from the "
+            "residual; give more rows a group or fewer random terms"
         )
     orthonormal_columns(z_NQ, list(design.random))  # only to name dependent random terms
     q_NP, r_PP = orthonormal_columns(x_NP, list(design.fixed))
     ols_P = q_NP.T @ y_N
     rest_N = y_N - q_NP @ ols_P
     rest_N -= q_NP @ (q_NP.T @ rest_N)  # again: the first pass leaves rounding errors of the size of y
-    yy = float(rest_N @ rest_N)
+    yy = float(rest_N @ rest_N) + design.within
     if yy <= 1e-24 * float(y_N @ y_N):
         raise ValueError("the fixed terms explain the outcome without a rest: there is no variance to model")
-    scale_Q = np.sqrt((z_NQ**2).mean(axis=0))
-    order = np.argsort(code_N, kind="stable")
-    table = np.column_stack([z_NQ / scale_Q, q_NP, rest_N])[order]
+    scale_Q = np.sqrt((z_NQ**2).sum(axis=0) / n)
+    table = np.column_stack([z_NQ / scale_Q, q_NP, rest_N])[np.argsort(code_N, kind="stable")]
     ends = np.cumsum(np.bincount(code_N))
-    q, p = z_NQ.shape[1], x_NP.shape[1]
     products = np.stack([block[:, :q].T @ block for block in np.split(table, ends[:-1])])
     return CrossProducts(
         zz_GQQ=products[:, :, :q],
@@ -125,7 +135,7 @@ def cross_products(design: MixedDesign) -> CrossProducts:
         r_PP=r_PP,
         ols_P=ols_P,
         scale_Q=scale_Q,
-        n=len(y_N),
+        n=n,
         fixed_names=tuple(design.fixed),
         random_names=tuple(design.random),
         groups=groups,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -123,6 +125,19 @@ def test_order_and_units_do_not_matter(small, seed, shift, scale, unit, reml):
     assert (b.converged, b.singular) == (a.converged, a.singular)
 
 
+@pytest.mark.parametrize("reml", [True, False])
+def test_observations_of_equal_regressors_may_be_given_as_one_row(make_table, make_design, reml):
+    table = make_table(24, concepts=12, images=6, models=3, factor=SLOPES, ragged=True)
+    cells = table.groupby(["concept", "t", "tz", "model"])["y"].agg(["size", "mean", "var"]).reset_index()
+    short = make_design(cells.rename(columns={"mean": "y"}), ["1", "tz", "model"], ["1", "tz"])
+    within = float((cells["var"] * (cells["size"] - 1)).sum())
+    short = replace(short, count_N=cells["size"].to_numpy(), within=within)
+    a, b = fit_mixed(make_design(table, ["1", "tz", "model"], ["1", "tz"]), reml=reml), fit_mixed(short, reml=reml)
+    np.testing.assert_allclose(b.estimate_P, a.estimate_P, rtol=1e-7)
+    np.testing.assert_allclose(b.std_error_P, a.std_error_P, rtol=1e-7)
+    assert (b.log_likelihood, b.sigma, b.n) == (pytest.approx(a.log_likelihood, abs=1e-8), pytest.approx(a.sigma), a.n)
+
+
 def test_nested_models_and_likelihood_ratio(small):
     full, uncorrelated = (fit_mixed(small, reml=False, correlated=c) for c in (True, False))
     assert full.log_likelihood >= uncorrelated.log_likelihood
@@ -188,5 +203,9 @@ def test_errors_name_what_is_wrong(small):
         MixedDesign(one, {"t": one[1:]}, {"1": one}, small.group_N)
     with pytest.raises(ValueError, match="at least one fixed and one random"):
         MixedDesign(one, {"1": one}, {}, small.group_N)
+    with pytest.raises(ValueError, match="positive numbers"):
+        replace(small, count_N=np.zeros(n))
+    with pytest.raises(ValueError, match="within rows must be finite"):
+        replace(small, within=-1.0)
     with pytest.raises(ValueError, match=r"no fixed terms \['time'\]"):
         small.without("time")

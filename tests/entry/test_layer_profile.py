@@ -98,6 +98,6 @@ def test_class_scores_have_no_layers(backbone):
     class ClassScores:
         reads_class_scores = True
 
-    data = doodles(concepts=["lion"], instances=1)
+    data = doodles(concepts=["lion", "snail"], instances=2)
     with pytest.raises(ValueError, match="this readout reads class scores of one layer only"):
         run_benchmark(backbone, data, SevaLayersBenchmark(), ClassScores())

@@ -9,13 +9,15 @@ from humanlike.entry.conf import compose, conf_dir
 from humanlike.entry.overrides import group_options, groups
 from humanlike.entry.targets import check_keywords, check_target, targets
 
-# Group → the command whose configuration holds it, where that is not evaluate.
+# What belongs to another command than evaluate.
 TRAIN_ONLY = {"task"}
+STUDY_ONLY = {("experiment", "seva_paper")}
 FILES = [(group, name) for group in groups() for name in group_options(conf_dir() / group)]
 
 
 def composed(group, name):
-    return compose("train" if group in TRAIN_ONLY else "evaluate", [f"{group}={name}"])
+    command = "study" if (group, name) in STUDY_ONLY else "train" if group in TRAIN_ONLY else "evaluate"
+    return compose(command, [f"{group}={name}"])
 
 
 @pytest.mark.parametrize(("group", "name"), FILES, ids=lambda v: str(v))
@@ -29,7 +31,7 @@ def test_the_file_names_what_exists(group, name):
         check_keywords(node, path)
 
 
-@pytest.mark.parametrize("command", ["evaluate", "train"])
+@pytest.mark.parametrize("command", ["evaluate", "train", "study"])
 def test_the_defaults_resolve_completely(command):
     OmegaConf.to_container(compose(command), resolve=True, throw_on_missing=True)
 

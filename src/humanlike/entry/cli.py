@@ -1,4 +1,4 @@
-"""The `humanlike` command: evaluate, train, layers, prefetch, convert."""
+"""The `humanlike` command: evaluate, train, study, layers, prefetch, convert."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ USAGE = """humanlike: how human-like is a vision model?
 
   humanlike evaluate [key=value …]    score a model against people   (the same as python evaluate.py)
   humanlike train [key=value …]       train against human data       (the same as python train.py)
+  humanlike study [key=value …]       many models and people: every table and figure of a paper in one folder
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
   humanlike prefetch [key=value …]    fetch weights and data now, so that offline=true works later
   humanlike convert KIND SRC DST      published or own files → tables and images for dataset=table
@@ -32,6 +33,7 @@ def main() -> None:
     commands: dict[str, Callable[[list[str]], None]] = {
         "evaluate": _evaluate,
         "train": _train,
+        "study": _study,
         "layers": _layers,
         "prefetch": _prefetch,
         "convert": _convert,
@@ -56,6 +58,13 @@ def _evaluate(arguments: list[str]) -> None:
 def _train(arguments: list[str]) -> None:
     sys.argv = ["humanlike train", *arguments]
     from humanlike.entry.train import main as run
+
+    run()
+
+
+def _study(arguments: list[str]) -> None:
+    sys.argv = ["humanlike study", *arguments]
+    from humanlike.entry.study import main as run
 
     run()
 

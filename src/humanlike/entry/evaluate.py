@@ -26,8 +26,13 @@ def main() -> None:
     launch("evaluate", evaluate_job)
 
 
-def evaluate_job(config: DictConfig, folder: Path) -> None:
+def evaluate_job(config: DictConfig, folder: Path, **ready: Any) -> None:
     """One evaluation, written into `folder`; a finished one with the same configuration is not repeated.
+
+    Args:
+        config: Composed configuration of `evaluate`.
+        folder: The run's folder.
+        ready: Objects that replace configured ones, as in `score_from_config`.
 
     Raises:
         LossesError: When more images were lost than `max_failures`; everything is written before.
@@ -45,7 +50,7 @@ def evaluate_job(config: DictConfig, folder: Path) -> None:
     if score is not None:
         console.print(f"already finished, skipped: {folder}", highlight=False, soft_wrap=True)
     else:
-        score = _score_and_write(config, folder, plain)
+        score = _score_and_write(config, folder, plain, ready)
         if score is None:
             return
         console.print(score_summary(score))
@@ -75,7 +80,9 @@ def config_hash(plain: Mapping[str, Any]) -> str:
     return sha256_value({key: value for key, value in plain.items() if key not in NOT_IDENTITY})
 
 
-def _score_and_write(config: DictConfig, folder: Path, plain: Mapping[str, Any]) -> Score | None:
+def _score_and_write(
+    config: DictConfig, folder: Path, plain: Mapping[str, Any], ready: Mapping[str, Any]
+) -> Score | None:
     from humanlike.entry.environment import loggers
     from humanlike.reports.event_log import EventLog
     from humanlike.reports.tracking import finish
@@ -85,7 +92,7 @@ def _score_and_write(config: DictConfig, folder: Path, plain: Mapping[str, Any])
     tracked: list[Any] = []
     try:
         tracked = loggers(config, folder)
-        score, data = score_from_config(config, log)
+        score, data = score_from_config(config, log, **ready)
         if score is None:
             return None
         write_score(score, data, folder, plain, tracked, with_report=bool(config.report))
@@ -131,7 +138,11 @@ def write_score(
 
 
 def score_from_config(
-    config: DictConfig, log: EventLog | None = None, backbone: Any = None
+    config: DictConfig,
+    log: EventLog | None = None,
+    backbone: Any = None,
+    data: Sketches | None = None,
+    benchmark: Any = None,
 ) -> tuple[Score | None, Sketches]:
     """Build everything that `config` names and run the benchmark.
 
@@ -139,6 +150,8 @@ def score_from_config(
         config: Composed configuration of `evaluate`.
         log: Event log, or None.
         backbone: A ready backbone that replaces the configured one.
+        data: A ready data set that replaces the configured one.
+        benchmark: A ready benchmark that replaces the configured one.
 
     Returns:
         The score (None in every process but the first) and the data set.
@@ -150,13 +163,13 @@ def score_from_config(
     from humanlike.reports.config_record import masked_config
 
     check_values(extract_features, config.extraction, "extraction")
-    data = build(config.dataset)
+    data = build(config.dataset) if data is None else data
     if log is not None:
         log.write("data", name=data.name, items=len(data), dropped=dict(data.dropped))
     score = run_benchmark(
         build(config.backbone) if backbone is None else backbone,
         data,
-        build(config.benchmark),
+        build(config.benchmark) if benchmark is None else benchmark,
         build(config.readout),
         layer=config.layer,
         trainer=build_trainer(config),

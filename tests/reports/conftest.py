@@ -154,3 +154,85 @@ def make_examples() -> Callable[[int], Sequence[Example]]:
         return examples
 
     return make
+
+
+STUDY_MODELS = {
+    "vgg19": "supervised",
+    "dino": "self-supervised, self-distillation",
+    "clip": "language-image contrastive",
+    "twin": "simulated",
+}
+
+
+@pytest.fixture(scope="session")
+def study_tables() -> dict[str, pd.DataFrame]:
+    """The tables of a made-up study of four models (one simulated) and people, with a machine's sketches."""
+    rng = np.random.default_rng(1)
+    names = [*STUDY_MODELS]
+    by_metric = dict(zip(COMPARED, ((0.1, 0.08, 0.125), (2.4, -0.3, 2.08), (0.6, 0.05, 0.5)), strict=True))
+    conditions = [
+        {"observer": o, "condition": c, "metric": m, "estimate": start + step * i + rng.normal(0, 0.02),
+         "std_error": 0.01, "ci_low": start, "ci_high": start + 1, "n": 32, "over": "sketches", "chance": chance}
+        for o in ["people", *names] for m, (start, step, chance) in by_metric.items() for i, c in enumerate(CONDITIONS)
+    ]  # fmt: skip
+    alignment = [
+        {"observer": o, "metric": m, "estimate": 0.9 - 0.1 * k, "ci_low": 0.85 - 0.1 * k, "ci_high": 0.93 - 0.1 * k,
+         "n": 32, "spearman_brown": 0.95 if o == "people" else np.nan,
+         "corrected": np.nan if o == "people" else 0.94 - 0.1 * k}
+        for m in COMPARED for k, o in enumerate(["people", *names])
+    ]  # fmt: skip
+    strokes = [(c, float(n)) for i, c in enumerate(CONDITIONS) for n in 1 + rng.poisson(3 + 2 * i, 200)]
+    cells = [(k, c, rng.random(), rng.random()) for k in CONCEPTS for c in CONDITIONS]
+    frame = pd.DataFrame
+    return {
+        "models": frame({"observer": names, "paradigm": STUDY_MODELS.values(), "training_data": "ImageNet-1k",
+                         "simulated": [n == "twin" for n in names]}),
+        "conditions": frame(conditions),
+        "alignment": frame(alignment),
+        "strokes": frame(strokes, columns=["condition", "num_strokes"]),
+        "rank_groups": frame({"observer": names, "metric": "accuracy", "rank": [1, 1, 2, 4], "rank_high": [2, 3, 3, 4],
+                              "letters": ["a", "ab", "b", "c"]}),
+        "spearman": frame([("accuracy", "accuracy", 1.0), ("accuracy", "entropy", -0.4)],
+                          columns=["first", "second", "rho"]).assign(p_value=[0.0, 0.6], n=4),
+        "machine_cells": frame(cells, columns=["concept", "condition", "people_sketches", "machine_sketches"])
+        .assign(fitted=lambda t: 0.2 + 0.5 * t["machine_sketches"]),
+        "machine_levels": frame([(d, c, 0.4, 0.3, 0.5) for d in ("people", "CLIPasso") for c in CONDITIONS],
+                                columns=["drawn_by", "condition", "estimate", "ci_low", "ci_high"]),
+        "machine_divergence": frame([(m, c, 2 - c / 32, 1.5 - c / 32, 2.5 - c / 32) for m in ("distance", "rank")
+                                     for c in CONDITIONS],
+                                    columns=["measure", "condition", "estimate", "ci_low", "ci_high"]),
+        "layers": frame({"layer": ["a", "b", "c"], "relative_depth": [0.0, 0.5, 1.0], "metric": "alignment_accuracy",
+                         "value": [0.1, 0.6, 0.3], "ci_low": 0.0, "ci_high": 0.7, "chosen": [False, True, False]}),
+        "mixed_effects_fits": frame({"metric": COMPARED, "chi2": [3455.3, 89698.0, 318.46], "df": 16,
+                                     "p_value": [0.0, 1e-9, 0.99], "converged": [True, True, False],
+                                     "singular": [False, True, False]}),
+        "discrepancy": frame(
+            [("people_accuracy", "all", "people", "accuracy", 0.5, 0.1, False, ""),
+             ("people_accuracy", "first", "people", "accuracy", 0.4, 0.0, True, ""),
+             ("preset", "paper_code", "vgg19", "accuracy", 0.2, -0.05, False, ""),
+             ("model_accuracy", "all", "vgg19", "accuracy", np.nan, np.nan, False, "not defined"),
+             ("cv", "stratified", "vgg19", "", np.nan, np.nan, False, "needs new readouts")],
+            columns=["switch", "value", "observer", "score", "estimate", "change", "standing", "note"],
+        ),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def study_svgs(study_tables) -> dict[str, str]:
+    """All figures of that study, whose people are simulated; drawn once."""
+    from humanlike.reports.study_figures import study_figures
+
+    return study_figures(study_tables, unit="s", machine_unit="strokes", simulated={"people"})
+
+
+@pytest.fixture
+def study_record() -> dict:
+    """The record of that study, whose people are simulated."""
+    return {
+        "schema": "humanlike.study/1", "dataset": "doodles", "source": "drawn by a program", "simulated_people": True,
+        "protocol": {"preset": "corrected", "overridden": ["cv"], "cv": "stratified"}, "models_failed": {"net": "gone"},
+        "counts": {"sketches": 128, "models": 4}, "flags": ["simulated_participants", "unanswered:vgg19:3"],
+        "missing": {"power": "one participant only", "new_table": "no reason"}, "digest": "ef" * 32,
+        "hashes": {"models": "ab" * 32, "tables": {"alignment": "cd" * 32}}, "versions": {"humanlike": "0.1.0"},
+        "seeds": {"seed": 0}, "cpu_seconds": {"models": 1.5}, "config": {"seed": 0, "api_key": "abc123"},
+    }  # fmt: skip

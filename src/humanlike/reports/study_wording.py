@@ -1,0 +1,197 @@
+"""The words of a study's report: sections, titles and captions of tables and figures, heads of columns, flags.
+
+A table that is not listed is shown as well, under its name with the underscores opened, in the section its name begins
+with; so a new analysis needs no entry here to be readable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from humanlike.reports.study_observers import Observers
+from humanlike.reports.wording import flag_sentence, short_title, title
+
+UNLISTED = ("sketch_rows", "cell_rows", "replicates", "strokes", "discrepancy")
+"""Tables that the page does not print row by row: too long, or shown in a form of their own."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        key: Anchor on the page.
+        heading: In words.
+        lead: What the reader sees in this part.
+        begins: What the names of its tables and figures begin with.
+    """
+
+    key: str
+    heading: str
+    lead: str
+    begins: tuple[str, ...]
+
+
+SECTIONS = (
+    Section("models", "Models", "What took part in the study.", ("models",)),
+    Section(
+        "conditions",
+        "People and models, condition by condition",
+        "Means with standard errors: accuracy and entropy over sketches, neighbour preference over concepts.",
+        ("strokes", "people", "conditions", "means"),
+    ),
+    Section(
+        "alignment",
+        "Alignment with people",
+        "How well a model's cell scores predict those of {people}. Models that cannot be told apart share a rank.",
+        ("alignment", "spearman", "rank", "comparison", "error", "consistency", "power"),
+    ),
+    Section(
+        "mixed",
+        "Mixed-effects models and tests",
+        "Estimates and t are from REML fits, χ² from maximum likelihood. A fit that is singular or did not converge "
+        "says so in its row; its numbers are then not to be trusted.",
+        ("mixed", "welch", "gap", "likelihood", "fits"),
+    ),
+    Section(
+        "machine",
+        "Sketches drawn by a machine",
+        "What {people} see in sketches that a program drew of the same objects.",
+        ("machine", "clipasso", "recognis", "divergence"),
+    ),
+    Section(
+        "layers",
+        "Layer by layer",
+        "Alignment against the relative depth of the layer. The ringed layer was chosen without the people, or the "
+        "concepts, on which its value is computed.",
+        ("layer",),
+    ),
+    Section("further", "Further tables", "Computed by further analyses.", ("",)),
+)
+
+TITLES: Mapping[str, str] = {
+    "models": "Models (Table 2)",
+    "people_by_condition": "{People} by condition (Table 3)",
+    "conditions": "Every observer by condition (Figure 4)",
+    "means": "Means over cells",
+    "strokes_by_condition": "Strokes by condition (Figure 3)",
+    "alignment": "Alignment by metric (Figure 5)",
+    "spearman": "Agreement between the metrics' orders of the models (Figure 5 D)",
+    "rank_groups": "Rank groups",
+    "comparisons": "Every two models",
+    "power": "What would separate two models",
+}
+
+CAPTIONS: Mapping[str, str] = {
+    "alignment": "The rows of {people} are their consistency with one another: split half, and Spearman-Brown for all.",
+    "rank_groups": "Within a metric, models that the study cannot tell apart share a rank.",
+    "comparisons": "Differences on the same resamples; p is adjusted for the number of pairs.",
+    "power": "Sizes at which the difference would be found in four studies of five, at a level of 5%.",
+}
+
+FIGURE_TITLES: Mapping[str, str] = {
+    "strokes": "Stroke counts (Figure 3)",
+    "spearman": "Agreement of orders (Figure 5 D)",
+    "machine_recognition": "Recognisability, concept by concept (Figure 6 A)",
+    "machine_levels": "Recognisability, level by level",
+    "machine_distance": "Divergence of labels (Figure 6 B)",
+    "machine_rank": "Rank of the divergence",
+}
+
+_FIGURE_STARTS: Mapping[str, str] = {
+    "conditions": "{rest} by condition (Figure 4)",
+    "alignment": "{rest}, alignment with {people} (Figure 5)",
+    "layers": "Layers of {rest}",
+}
+
+HEADS: Mapping[str, str] = {
+    "interval": "kind of interval",
+    "std_error": "s.e.",
+    "statistic": "statistic",
+    "p_value": "p",
+    "p_adjusted": "p, adjusted",
+    "chi2": "χ²",
+    "r2": "R²",
+    "adjusted_r2": "adjusted R²",
+    "delta_r2": "ΔR²",
+    "loglik": "log-likelihood",
+    "rho": "ρ",
+    "spearman_brown": "Spearman-Brown",
+    "corrected": "corrected for noise",
+    "training_data": "training data",
+    "published_std_error": "published s.e.",
+    "fraction_of_ceiling": "share of ceiling",
+    "full_sample": "full sample",
+}
+
+FLAGS: Mapping[str, str] = {
+    "simulated_model": "The model {rest} is a simulation: its answers were made up, not given by a network.",
+    "unanswered": "{rest} sketches were not answered by that model and are left out of its scores.",
+    "sketches_not_judged": "{rest} sketches were judged by nobody and are left out.",
+}
+
+
+def section_of(name: str) -> Section:
+    """The section that a table or figure belongs to, by the beginning of its name.
+
+    Example:
+        >>> section_of("alignment_snp").key, section_of("mixed_effects").key, section_of("a_new_table").key
+        ('alignment', 'mixed', 'further')
+    """
+    return next(s for s in SECTIONS if any(name.startswith(begin) for begin in s.begins))
+
+
+def words(text: str, observers: Observers) -> str:
+    """A text with what people are called in its place."""
+    people = observers.people
+    return text.replace("{people}", people).replace("{People}", people.capitalize())
+
+
+def table_title(name: str, observers: Observers) -> str:
+    """A table's name in words."""
+    return words(TITLES.get(name, title(name)), observers)
+
+
+def figure_title(name: str, observers: Observers) -> str:
+    """A figure's name in words.
+
+    Example:
+        >>> figure_title("alignment_snp", Observers())
+        'SNP, alignment with people (Figure 5)'
+    """
+    if name in FIGURE_TITLES:
+        return FIGURE_TITLES[name]
+    start, _, rest = name.partition("_")
+    if start in _FIGURE_STARTS and rest:
+        named = observers.label(rest) if start == "layers" else short_title(rest)
+        return _FIGURE_STARTS[start].format(rest=named, people=observers.people)
+    return title(name)
+
+
+def head(column: str) -> str:
+    """The head of a column.
+
+    Example:
+        >>> head("std_error"), head("n_cells")
+        ('s.e.', 'n cells')
+    """
+    return HEADS.get(column, column.replace("_", " "))
+
+
+def study_flag(flag: str) -> str:
+    """A flag of a study in words; what follows the first colon is what it is about.
+
+    Example:
+        >>> study_flag("simulated_model:twin")
+        'The model twin is a simulation: its answers were made up, not given by a network.'
+        >>> study_flag("unanswered:net:3")
+        'net: 3 sketches were not answered by that model and are left out of its scores.'
+    """
+    name, _, rest = flag.partition(":")
+    if name in FLAGS:
+        return FLAGS[name].format(rest=rest.replace(":", ": "))
+    subject, _, count = rest.rpartition(":")
+    sentence = flag_sentence(f"{name}:{count}" if count.isdigit() else name)
+    named = subject if count.isdigit() else rest
+    return f"{named}: {sentence}" if named else sentence

@@ -48,8 +48,8 @@ def satterthwaite_df(deviance: ProfiledDeviance, optimum: Optimum, back_PP: np.n
             [mixed_K[None, :], np.array([[sigma_sigma]])],
         ]
     )
-    # σ in units of itself, so that "flat" does not depend on the unit of the outcome
-    unit_M = np.append(np.ones(len(theta_K)), sigma)
+    # parameters in units of themselves, so that "flat" depends neither on the unit of the outcome nor on its noise
+    unit_M = np.append(np.maximum(1.0, np.abs(theta_K)), sigma)
     value_M, vector_MM = np.linalg.eigh(hessian * np.outer(unit_M, unit_M))
     kept = value_M > _FLAT * value_M.max()
     spread_PM = (gradient_PM * unit_M) @ vector_MM[:, kept] / np.sqrt(value_M[kept])

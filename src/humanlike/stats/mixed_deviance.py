@@ -86,7 +86,8 @@ class ProfiledDeviance:
         covariance_PP = np.linalg.inv(information_PP)
         right_P = -rzx.T @ cu
         beta_P = covariance_PP @ right_P
-        rss = c.yy - float(cu @ cu) - float(beta_P @ right_P)
+        # never below rounding error, where a line search may stray to
+        rss = max(c.yy - float(cu @ cu) - float(beta_P @ right_P), 1e-15 * c.yy)
         u_GQ = np.einsum("gji,gj->gi", inverse_GQQ, cu_GQ - rzx_GQP @ beta_P)
         zr_GQ = c.zy_GQ - c.zx_GQP @ beta_P - np.einsum("gij,gj->gi", zt_GQQ, u_GQ)
         rss_gradient_QQ = -2 * zr_GQ.T @ u_GQ

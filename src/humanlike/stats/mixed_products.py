@@ -14,6 +14,8 @@ import numpy as np
 
 from humanlike.stats.full_rank import orthonormal_columns
 
+_NO_REST = 1e-9
+
 
 @dataclass(frozen=True)
 class MixedDesign:
@@ -99,7 +101,7 @@ def cross_products(design: MixedDesign) -> CrossProducts:
 
     Raises:
         ValueError: If fixed or random terms are not independent (they are named), there is one group only, there are no
-            more rows than random coefficients (groups × random terms), or the fixed terms leave nothing to explain.
+            more rows than random coefficients (groups × random terms), or the terms leave no residual variance.
     """
     groups, code_N = np.unique(np.asarray(design.group_N), return_inverse=True)
     count_N = np.ones(len(code_N)) if design.count_N is None else np.asarray(design.count_N, np.float64)
@@ -127,7 +129,7 @@ def cross_products(design: MixedDesign) -> CrossProducts:
     table = np.column_stack([z_NQ / scale_Q, q_NP, rest_N])[np.argsort(code_N, kind="stable")]
     ends = np.cumsum(np.bincount(code_N))
     products = np.stack([block[:, :q].T @ block for block in np.split(table, ends[:-1])])
-    return CrossProducts(
+    found = CrossProducts(
         zz_GQQ=products[:, :, :q],
         zx_GQP=products[:, :, q : q + p],
         zy_GQ=products[:, :, q + p],
@@ -140,3 +142,20 @@ def cross_products(design: MixedDesign) -> CrossProducts:
         random_names=tuple(design.random),
         groups=groups,
     )
+    if _unexplained(found) < _NO_REST:
+        raise ValueError(
+            "fixed terms and a set of random coefficients for each group explain the outcome without a rest: the "
+            "residual variance is 0 but for rounding, and the likelihood has no maximum"
+        )
+    return found
+
+
+def _unexplained(c: CrossProducts) -> float:
+    """Share of the residual sum of squares that is left by least squares with free coefficients for each group."""
+    inverse_GQQ = np.linalg.pinv(c.zz_GQQ, rcond=1e-10, hermitian=True)
+    fitted_GQP, fitted_GQ = inverse_GQQ @ c.zx_GQP, np.einsum("gij,gj->gi", inverse_GQQ, c.zy_GQ)
+    p = c.zx_GQP.shape[2]
+    rest_PP = np.eye(p) - np.einsum("gqp,gqr->pr", c.zx_GQP, fitted_GQP)
+    right_P = -np.einsum("gqp,gq->p", c.zx_GQP, fitted_GQ)
+    by_fixed = float(right_P @ np.linalg.pinv(rest_PP, rcond=1e-8, hermitian=True) @ right_P)
+    return 1 - (float((c.zy_GQ * fitted_GQ).sum()) + by_fixed) / c.yy

@@ -185,6 +185,22 @@ def test_a_saddle_at_zero_is_left(small):
     assert fit.curvature > 0
 
 
+def test_little_noise_beside_large_random_effects(make_table, make_design):
+    """With hardly any noise a fixed effect is the mean of the groups' own coefficients, t with G - 1 degrees."""
+    table = make_table(3, concepts=30, images=3, models=1, factor=[[1, 0, 0, 0], *SLOPES[1:]], noise=1e-3)
+    table["y"] -= 0.2 * table["x"] + 0.05 * table["x"] * table["tz"]
+    fit = fit_mixed(make_design(table, ["1", "tz"], ["1", "tz"]))
+    own = np.array([np.polynomial.polynomial.polyfit(g["tz"], g["y"], 1) for _, g in table.groupby("concept")])
+    assert fit.converged
+    np.testing.assert_allclose(fit.estimate_P, own.mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(fit.random_covariance_QQ, np.cov(own.T), rtol=1e-3)
+    np.testing.assert_allclose(fit.df_P, 29, rtol=1e-3)
+    exact = table.assign(y=table["y"].round(2).groupby([table["concept"], table["t"]]).transform("first"))
+    exact["y"] = exact.groupby("concept")["y"].transform("first") * (1 + exact["tz"])
+    with pytest.raises(ValueError, match="explain the outcome without a rest"):
+        fit_mixed(make_design(exact, ["1", "tz"], ["1", "tz"]))
+
+
 def test_errors_name_what_is_wrong(small):
     n = len(small.outcome_N)
     one = np.ones(n)

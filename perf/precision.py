@@ -2,9 +2,9 @@
 
     python perf/precision.py [--backbone tf_efficientnet_lite0] [--dataset doodles] [--dtype bfloat16] [key=value ...]
 
-Runs the benchmark twice, everything else equal, and prints every score of the model with the change, beside half the width
-of its interval where it has one (what the sample of sketches leaves open); then how far single sketches moved: share
-of changed top-1 labels, and changes of the entropy. Settings of the command line may follow, for example
+Runs the benchmark twice, everything else equal, and prints every score of the model with the change, beside half the
+width of its interval where it has one (what the sample of sketches leaves open); then how far single sketches moved:
+share of changed top-1 labels, and changes of the entropy. Settings of the command line may follow, for example
 `dataset.concepts=12`.
 """
 

@@ -29,6 +29,7 @@ class SplitHalf:
         r2_S: (S,) adjusted R² of the alignment fit with one half as people and the other as the model.
         correlation_S: (S,) correlation of the halves' cells.
         correlation_B: (B,) the same on resamples, those of one split after those of another; None if not asked for.
+        r2_B: (B,) R² on the same resamples.
         noise_ratio_S: (S,) noise variance of a half's cells over that of all people's: 2, but more where a cell is a
             mean over sketches and the judgments of a sketch fall unequally on the halves. None: 2.
     """
@@ -36,6 +37,7 @@ class SplitHalf:
     r2_S: np.ndarray
     correlation_S: np.ndarray
     correlation_B: np.ndarray | None = None
+    r2_B: np.ndarray | None = None
     noise_ratio_S: np.ndarray | None = None
 
     @property
@@ -67,10 +69,20 @@ class SplitHalf:
         Raises:
             ValueError: If the halves were not resampled.
         """
-        if self.correlation_B is None:
+        correlation_B, split_B = self._of_resamples(self.correlation_B)
+        return self.reliability + self._stepped_up(correlation_B, split_B) - self.reliability_S[split_B]
+
+    @property
+    def mean_B(self) -> np.ndarray:
+        """(B,) bootstrap replicates of `mean`, made as those of the reliability."""
+        r2_B, split_B = self._of_resamples(self.r2_B)
+        return self.mean + r2_B - self.r2_S[split_B]
+
+    def _of_resamples(self, value_B: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The values and the split of each."""
+        if value_B is None:
             raise ValueError("these halves were not resampled; give split_half_consistency its `resamples`")
-        split_B = np.arange(len(self.correlation_B)) * len(self.correlation_S) // len(self.correlation_B)
-        return self.reliability + self._stepped_up(self.correlation_B, split_B) - self.reliability_S[split_B]
+        return value_B, np.arange(len(value_B)) * len(self.correlation_S) // len(value_B)
 
     def _stepped_up(self, correlation: np.ndarray, split: np.ndarray) -> np.ndarray:
         times = np.full(len(correlation), 2.0) if self.noise_ratio_S is None else self.noise_ratio_S[split]
@@ -207,13 +219,15 @@ def split_half_consistency(
     result = {}
     for metric in METRICS:
         a_SC, b_SC = (np.concatenate([cells[metric] for cells in side]) for side in halves)
-        correlation_B = None
+        r2_B = correlation_B = None
         if resamples is not None:
-            correlation_B = split_correlation(*(np.concatenate([cells[metric] for cells in side]) for side in again))
+            a_BC, b_BC = (np.concatenate([cells[metric] for cells in side]) for side in again)
+            r2_B, correlation_B = alignment_r2(a_BC, b_BC, design.condition_C), split_correlation(a_BC, b_BC)
         result[metric] = SplitHalf(
             r2_S=alignment_r2(a_SC, b_SC, design.condition_C),
             correlation_S=split_correlation(a_SC, b_SC),
             correlation_B=correlation_B,
+            r2_B=r2_B,
             noise_ratio_S=noise_S if metric in over_sketches else None,
         )
     return result

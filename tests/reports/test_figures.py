@@ -4,6 +4,7 @@ import io
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -92,6 +93,18 @@ def test_simulated_people_are_named_in_every_figure_with_people(score, make_exam
     assert list(figures) == ["by_condition", "alignment", "divergence", "sketches"]
     for name in ("by_condition", "alignment", "sketches"):
         assert "simulated" in " ".join(_words(figure_svg(figures[name]))), name
+
+
+def test_a_score_by_layers_has_their_profile(score):
+    row = {"metric": "alignment_accuracy", "ci_low": None, "ci_high": None}
+    rows = [
+        {"layer": "a", "relative_depth": 0.0, "value": 0.2, "chosen": False, **row},
+        {"layer": "b", "relative_depth": 1.0, "value": 0.4, "chosen": True, **row},
+        {"layer": "c", "relative_depth": 0.5, "value": None, "chosen": False, **row},
+    ]
+    layered = replace(score, result=replace(score.result, details={**score.result.details, "layers": rows}))
+    (axis,) = score_figures(layered)["layers"].axes
+    assert axis.lines[0].get_xydata().tolist() == [[0.0, 0.2], [1.0, 0.4]]
 
 
 def test_one_condition_and_odd_conditions_are_drawn(score):

@@ -148,6 +148,8 @@ def test_machine_figures_show_cells_fit_and_levels(study_tables):
         part = part.sort_values("machine_sketches")
         np.testing.assert_allclose(points.get_xydata(), part[["machine_sketches", "people_sketches"]])
         np.testing.assert_allclose(fit.get_ydata(), part["fitted"])
+    machine = recognisability(cells.assign(machine_condition=5.0), unit="s", machine_unit="strokes")
+    assert machine.axes[0].get_title(loc="left") == "4 s, 5 strokes"
     assert len(recognisability(cells.drop(columns="fitted")).axes[0].lines) == 2
     assert len(recognisability(cells[cells["condition"] < 32]).axes) == 4
     (axis,) = recognition_by_level(study_tables["machine_levels"]).axes
@@ -161,6 +163,9 @@ def test_the_chosen_layer_is_ringed(study_tables):
     (axis,) = layer_profile(study_tables["layers"]).axes
     ring = axis.lines[1]
     assert ring.get_xydata().tolist() == [[0.5, 0.6]]
+    other = study_tables["layers"].assign(metric="entropy", value=9.0)
+    (axis,) = layer_profile(pd.concat([study_tables["layers"], other])).axes
+    assert max(line.get_ydata().max() for line in axis.lines[:2]) == 0.6
     named = pd.concat([study_tables["layers"].assign(observer=name) for name in ("a", "b")])
     assert list(study_figures({"layers": named})) == ["layers_a", "layers_b"]
     assert layer_profile(study_tables["layers"].assign(value=np.nan)) is None

@@ -237,9 +237,18 @@ def score_figures(score: Score, examples: Sequence[Example] = ()) -> dict[str, F
         ),
         "alignment": alignment_bars({score.backbone: score.scores}, people=people),
         "divergence": metrics_by_condition(table, [m for m in metrics if m == "jsd"], unit=unit, people=people),
+        "layers": _layers(details.get("layers"), score.backbone),
         "sketches": sketch_strip(examples, unit=unit, people=people),
     }
     return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def _layers(rows: Sequence[Mapping[str, Any]] | None, name: str) -> Figure | None:
+    if not rows:
+        return None
+    from humanlike.reports.study_figures_layers import layer_profile  # it is drawn in the style of this module
+
+    return layer_profile(pd.DataFrame(rows), name=name)
 
 
 def figure_svg(figure: Figure) -> str:

@@ -39,6 +39,8 @@ _FIGURE_WORDS = {
     "by_condition": "Mean and standard error of each metric at each condition.",
     "alignment": "How well the model's cell scores predict those of {people}; the bars' lines are 95% intervals. "
     "The dashed line is how well one half of {people} predicts the other.",
+    "layers": "Alignment with {people} against the relative depth of the layer; bands are 95% intervals. A ring marks "
+    "the layer that most folds of the concepts chose.",
     "divergence": "Distance between the label distributions of the model and {people}; 0 is the same.",
 }
 

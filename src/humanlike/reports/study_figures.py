@@ -84,15 +84,23 @@ def _alignment_figures(tables: Mapping[str, pd.DataFrame], observers: Observers)
 
 
 def _machine_figures(tables: Mapping[str, pd.DataFrame], unit: str, machine_unit: str, observers: Observers) -> Figures:
-    both = " or ".join(dict.fromkeys(u for u in (unit, machine_unit) if u))
-    if "machine_cells" in tables:
-        yield "machine_recognition", recognisability(tables["machine_cells"], unit=both, people=observers.people)
-    if "machine_levels" in tables:
-        yield "machine_levels", recognition_by_level(tables["machine_levels"], unit=both, people=observers.people)
+    people, cells, levels = observers.people, tables.get("machine_cells"), tables.get("machine_levels")
+    # The axis carries people's budgets; where the machine's are the same numbers it can carry both units.
+    same = (
+        cells is not None and "machine_condition" in cells and (cells["machine_condition"] == cells["condition"]).all()
+    )
+    axis_unit = " or ".join(dict.fromkeys(u for u in (unit, machine_unit) if u)) if same else unit
+    drawers = [] if levels is None else [str(name) for name in dict.fromkeys(levels["drawn_by"]) if name != PEOPLE]
+    machine = drawers[0] if len(drawers) == 1 else "a machine"
+    if cells is not None:
+        figure = recognisability(cells, unit=unit, machine_unit=machine_unit, machine=machine, people=people)
+        yield "machine_recognition", figure
+    if levels is not None:
+        yield "machine_levels", recognition_by_level(levels, unit=axis_unit, people=people)
     if "machine_divergence" in tables:
         table = tables["machine_divergence"]
         for measure in dict.fromkeys(table["measure"]):
-            yield f"machine_{measure}", divergence_by_level(table, measure, unit=both)
+            yield f"machine_{measure}", divergence_by_level(table, measure, unit=axis_unit)
 
 
 def _layer_figures(tables: Mapping[str, pd.DataFrame], observers: Observers) -> Figures:

@@ -25,6 +25,8 @@ _LOOKS = tuple((f.colour, f.marker, line) for f, line in zip(FAMILIES, _LINES, s
 def layer_profile(layers: pd.DataFrame, *, name: str = "", label: str = "R²") -> Figure | None:
     """One line a metric over the depth of a model, each with its interval as a band; the chosen layer is ringed.
 
+    Where the table holds alignments (`alignment_…`), these alone are drawn: other scores have other units.
+
     Args:
         layers: See the module; the rows of one model.
         name: Of the model, for the title.
@@ -33,7 +35,10 @@ def layer_profile(layers: pd.DataFrame, *, name: str = "", label: str = "R²") -
     Returns:
         The figure; None where no value is known.
     """
-    rows = layers[layers["value"].notna()]
+    rows = layers.assign(value=pd.to_numeric(layers["value"]).astype(float))
+    rows = rows[rows["value"].notna()]
+    aligned = rows["metric"].astype(str).str.startswith("alignment_")
+    rows = rows[aligned] if aligned.any() else rows
     if rows.empty:
         return None
     metrics = list(dict.fromkeys(rows["metric"]))

@@ -1,8 +1,8 @@
 """Figures of people's answers to machine sketches: recognisability (SEVA, Figure 6 A), divergence of labels (6 B).
 
 Tables in:
-    machine_cells: `concept, condition, level, people_sketches, machine_sketches` (people's top-1 accuracy on the
-        sketches that people and that the machine drew) and, where the fit was made, `fitted`.
+    machine_cells: `concept, condition, people_sketches, machine_sketches` (people's top-1 accuracy on the sketches that
+        people and that the machine drew) and, where known, `machine_condition` and `fitted`.
     machine_levels: `drawn_by` ("people" or the machine's name), `condition, estimate, ci_low, ci_high`.
     machine_divergence: `measure` ("distance" or "rank"), `condition, estimate, ci_low, ci_high`.
 """
@@ -26,7 +26,7 @@ MEASURES = {
 
 
 def recognisability(
-    cells: pd.DataFrame, *, unit: str = "", machine: str = "machine", people: str = PEOPLE
+    cells: pd.DataFrame, *, unit: str = "", machine_unit: str = "", machine: str = "a machine", people: str = PEOPLE
 ) -> Figure | None:
     """Each cell's accuracy on sketches by people against that on sketches by the machine, one panel a level.
 
@@ -53,7 +53,7 @@ def recognisability(
             )  # fmt: skip
             if "fitted" in part and part["fitted"].notna().any():
                 axis.plot(part["machine_sketches"], part["fitted"], color=INK, linewidth=1.8, label="regression")
-            axis.set_title(condition_label(float(level), unit), fontsize=10)
+            axis.set_title(_level_title(part, unit, machine_unit), fontsize=10)
             axis.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), aspect="equal")
             axis.grid(True, axis="both")
         for axis in list(figure.axes)[len(levels) :]:
@@ -64,6 +64,14 @@ def recognisability(
         figure.legend(handles, labels, loc="outside upper left", ncols=3, fontsize=LABEL_POINTS + 0.5)
         settle(figure)
     return figure
+
+
+def _level_title(part: pd.DataFrame, unit: str, machine_unit: str) -> str:
+    """Both budgets of a level, as in `4 s, 4 strokes`."""
+    own = condition_label(float(part["condition"].iloc[0]), unit)
+    if "machine_condition" not in part:
+        return own
+    return f"{own}, {condition_label(float(part['machine_condition'].iloc[0]), machine_unit)}"
 
 
 def recognition_by_level(levels: pd.DataFrame, *, unit: str = "", people: str = PEOPLE) -> Figure | None:

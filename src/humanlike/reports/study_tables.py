@@ -15,8 +15,7 @@ from humanlike.reports.wording import MISSING, count_text, interval, is_missing,
 
 MAX_ROWS = 2_000
 MAX_OBSERVERS = 30
-_ENDS = (("ci_low", "ci_high"), ("spearman_brown_low", "spearman_brown_high"), ("corrected_low", "corrected_high"))
-_OBSERVER_COLUMNS = ("observer", "first", "second", "model", "model_a", "model_b", "reference")
+_OBSERVER_COLUMNS = ("observer", "first", "second", "model", "a", "b", "tested", "drawn_by")
 _METRIC_COLUMNS = ("metric", "first", "second", "score", "measure")
 _ALARMS = {"converged": False, "singular": True}
 """Column of truth values → the value that must catch the eye."""
@@ -126,8 +125,10 @@ def table_view(name: str, title: str, table: pd.DataFrame, observers: Observers,
 
 
 def _columns(table: pd.DataFrame, shown: pd.DataFrame, observers: Observers) -> Iterable[tuple[str, bool, list[Cell]]]:
-    lows = {low: high for low, high in _ENDS if low in table and high in table}
-    for column in map(str, table.columns):
+    names = [str(c) for c in table.columns]
+    lows = {c: c.removesuffix("_low") + "_high" for c in names if c.endswith("_low")}
+    lows = {low: high for low, high in lows.items() if high in table}
+    for column in names:
         if column in lows.values() or table[column].isna().all() or (table[column].astype(str) == "").all():
             continue
         if column in lows:

@@ -45,26 +45,26 @@ SECTIONS = (
         "alignment",
         "Alignment with people",
         "How well a model's cell scores predict those of {people}. Models that cannot be told apart share a rank.",
-        ("alignment", "spearman", "rank", "comparison", "error", "consistency", "power"),
+        ("alignment", "noise", "ceiling", "spearman", "rank", "comparison", "error", "consistency", "power"),
     ),
     Section(
         "mixed",
         "Mixed-effects models and tests",
         "Estimates and t are from REML fits, χ² from maximum likelihood. A fit that is singular or did not converge "
         "says so in its row; its numbers are then not to be trusted.",
-        ("mixed", "welch", "gap", "likelihood", "fits"),
+        ("mixed", "welch", "gap"),
     ),
     Section(
         "machine",
         "Sketches drawn by a machine",
         "What {people} see in sketches that a program drew of the same objects.",
-        ("machine", "clipasso", "recognis", "divergence"),
+        ("machine", "clipasso"),
     ),
     Section(
         "layers",
         "Layer by layer",
-        "Alignment against the relative depth of the layer. The ringed layer was chosen without the people, or the "
-        "concepts, on which its value is computed.",
+        "Alignment against the relative depth of the layer. A ring marks the layer that most folds of the concepts "
+        "chose; a chosen layer's own score is measured on concepts that had no say in the choice.",
         ("layer",),
     ),
     Section("further", "Further tables", "Computed by further analyses.", ("",)),
@@ -77,17 +77,34 @@ TITLES: Mapping[str, str] = {
     "means": "Means over cells",
     "strokes_by_condition": "Strokes by condition (Figure 3)",
     "alignment": "Alignment by metric (Figure 5)",
+    "noise_ceiling": "Alignment beside its ceiling",
     "spearman": "Agreement between the metrics' orders of the models (Figure 5 D)",
     "rank_groups": "Rank groups",
     "comparisons": "Every two models",
     "power": "What would separate two models",
+    "mixed_fits": "Fits and likelihood-ratio tests",
+    "mixed_terms": "Fixed effects",
+    "mixed_random": "Random effects",
+    "gaps": "Gap between a model and people's consistency",
+    "machine_cells": "Every concept and level",
+    "machine_levels": "Accuracy of first guesses by level",
+    "machine_fit": "Regression of recognisability (Figure 6 A)",
+    "machine_divergence": "Divergence of labels by level (Figure 6 B)",
+    "machine_trend": "Trend of the divergence over levels",
+    "layers": "Scores of every layer",
 }
 
 CAPTIONS: Mapping[str, str] = {
     "alignment": "The rows of {people} are their consistency with one another: split half, and Spearman-Brown for all.",
-    "rank_groups": "Within a metric, models that the study cannot tell apart share a rank.",
+    "rank_groups": "Rank: 1 + the number of models that are significantly better; rank high: the lowest place that the "
+    "model may have. Two models share a letter if and only if the study cannot tell them apart.",
     "comparisons": "Differences on the same resamples; p is adjusted for the number of pairs.",
-    "power": "Sizes at which the difference would be found in four studies of five, at a level of 5%.",
+    "power": "Power of this study, and the images a concept or participants at which four studies of five would find "
+    "the difference; ∞ where no number suffices.",
+    "mixed_fits": "χ² tests whether models differ. A row that is marked ⚠ did not converge or is singular.",
+    "gaps": "The difference is in R² and does not grow with the number of replicates, as t does.",
+    "machine_fit": "Cells are taken as independent.",
+    "machine_trend": "Cells are taken as independent.",
 }
 
 FIGURE_TITLES: Mapping[str, str] = {
@@ -115,7 +132,15 @@ HEADS: Mapping[str, str] = {
     "r2": "R²",
     "adjusted_r2": "adjusted R²",
     "delta_r2": "ΔR²",
-    "loglik": "log-likelihood",
+    "log_likelihood": "log-likelihood, ML",
+    "log_likelihood_reml": "log-likelihood, REML",
+    "aic": "AIC",
+    "bic": "BIC",
+    "sd": "s.d.",
+    "published_statistic": "published statistic",
+    "published_chi2": "published χ²",
+    "images_both": "images, both grown",
+    "participants_both": "participants, both grown",
     "rho": "ρ",
     "spearman_brown": "Spearman-Brown",
     "corrected": "corrected for noise",

@@ -82,8 +82,7 @@ def error_consistency_with_people(
         consistency".
     """
     num_items = len(target_N)
-    key_R = responses.participant_R * num_items + responses.item_R
-    _, first = np.unique(key_R, return_index=True)
+    first = first_of_each(responses)
     participant, item = responses.participant_R[first], responses.item_R[first]
     right = responses.guess_RG[first, 0] == target_N[item]
     num_people = int(participant.max()) + 1
@@ -118,8 +117,16 @@ def error_consistency_with_people(
         participants=len(kappa),
         pairs=len(pairs),
         common_items_median=float(np.median(common)) if len(common) else np.nan,
-        repeated_judgments=len(key_R) - len(first),
+        repeated_judgments=len(responses) - len(first),
     )
+
+
+def first_of_each(responses: CodedResponses) -> np.ndarray:
+    """Positions of the first judgment of every item by every participant, sorted by participant, then item."""
+    order = np.lexsort((responses.item_R, responses.participant_R))  # stable: repeats stay in their order
+    person_R, item_R = responses.participant_R[order], responses.item_R[order]
+    again = (np.diff(person_R, prepend=-1) == 0) & (np.diff(item_R, prepend=-1) == 0)
+    return order[~again]
 
 
 def _defined(kappa: np.ndarray) -> np.ndarray:

@@ -81,7 +81,7 @@ def published(tmp_path, monkeypatch):
     """A torch hub folder with "published" weights, as the published files are named and saved."""
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
     monkeypatch.setattr(
-        "humanlike.backbones.downloads.sha256_file", lambda path: path.stem.rpartition("-")[2] + "0" * 56
+        "humanlike.data.fetch.sha256_file", lambda path: path.stem.rpartition("-")[2] + "0" * 56
     )
     (tmp_path / "checkpoints").mkdir()
 

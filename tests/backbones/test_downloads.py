@@ -11,8 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import torch
 
-from humanlike.backbones import downloads
-from humanlike.backbones.downloads import check_digest, download, is_offline
+from humanlike.backbones.downloads import download
+from humanlike.data import fetch
+from humanlike.data.fetch import check_digest, is_offline
 
 CONTENT = bytes(range(256)) * 300
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -68,7 +69,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    monkeypatch.setattr(downloads, "WAIT_S", 0.0)
+    monkeypatch.setattr(fetch, "WAIT_S", 0.0)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     return tmp_path / "checkpoints"
 
@@ -120,11 +121,11 @@ def test_a_connection_that_breaks_for_ever_ends(server, folder):
     server.breaks_after = [0] * 50
     with pytest.raises(FileNotFoundError, match=r"download failed: .*by hand and save it as .*w.pt"):
         download(server.url, DIGEST)
-    assert len(server.asked) == downloads.ATTEMPTS
+    assert len(server.asked) == fetch.ATTEMPTS
     assert not (folder / "w.pt").exists()
 
 
-@pytest.mark.parametrize(("status", "times"), [(404, 1), (403, 1), (503, downloads.ATTEMPTS)])
+@pytest.mark.parametrize(("status", "times"), [(404, 1), (403, 1), (503, fetch.ATTEMPTS)])
 def test_a_refusal_is_final_and_a_busy_server_is_asked_again(server, status, times):
     server.status = status
     with pytest.raises(FileNotFoundError, match=str(status)):

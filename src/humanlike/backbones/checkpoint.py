@@ -10,8 +10,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from humanlike.backbones.downloads import check_digest, download
+from humanlike.backbones.downloads import download
 from humanlike.backbones.weights import load_by_name, misfits, read_tensors
+from humanlike.data.fetch import check_digest
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from humanlike.backbones.downloads import download, is_offline
+from humanlike.backbones.downloads import download
+from humanlike.data.fetch import is_offline
 
 
 def timm_config(architecture: str) -> Any:

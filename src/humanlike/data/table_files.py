@@ -17,7 +17,9 @@ SUFFIXES = (".parquet", ".csv", ".tsv")
 SHOWN = 5
 
 
-def read_table(path: str | Path, required: Sequence[str], text: Sequence[str], what: str) -> pd.DataFrame:
+def read_table(
+    path: str | Path, required: Sequence[str], text: Sequence[str], what: str, only: Sequence[str] | None = None
+) -> pd.DataFrame:
     """A table with the columns it must have.
 
     Empty cells of text columns are None; every other text is taken as it stands ("NA" and "None" are texts).
@@ -27,6 +29,7 @@ def read_table(path: str | Path, required: Sequence[str], text: Sequence[str], w
         required: Columns that must be there.
         text: Columns that hold names; numbers in them become their text. Others keep their type.
         what: What the table is, for messages.
+        only: Columns that are read, where they are there; others (such as strokes) may be large. Default: all.
 
     Raises:
         FileNotFoundError: When it is missing.
@@ -37,7 +40,9 @@ def read_table(path: str | Path, required: Sequence[str], text: Sequence[str], w
         raise FileNotFoundError(f"{what}: no file {path}; expected a {' or '.join(SUFFIXES)} table")
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"{what}: {path} is no table; its name must end in {' or '.join(SUFFIXES)}")
-    table = _parquet(path, what) if path.suffix.lower() == ".parquet" else _delimited(path, text, what)
+    table = _parquet(path, what) if path.suffix.lower() == ".parquet" else _delimited(path, text, what, only)
+    if only is not None:
+        table = table[[c for c in table.columns if c in set(only)]]
     _require_columns(table, required, f"{what} {path}")
     if len(table) == 0:
         raise ValueError(f"{what} {path}: the table has no rows")
@@ -60,7 +65,7 @@ def rows_named(rows: np.ndarray) -> str:
 def refuse_empty(table: pd.DataFrame, columns: Sequence[str], where: str) -> None:
     """Refuse empty cells in columns that must be filled, naming the rows."""
     for column in columns:
-        empty = np.flatnonzero(table[column].isna().to_numpy())
+        empty = table.index.to_numpy()[table[column].isna().to_numpy()]
         if len(empty):
             raise ValueError(f"{where}: {column} is empty in {rows_named(empty)}; fill it in or delete the rows")
 
@@ -70,7 +75,7 @@ def refuse_repeated(table: pd.DataFrame, column: str, where: str) -> None:
     repeated = table[column].duplicated(keep=False).to_numpy()
     if repeated.any():
         first = table[column].to_numpy()[repeated.argmax()]
-        rows = np.flatnonzero((table[column] == first).to_numpy())
+        rows = table.index.to_numpy()[(table[column] == first).to_numpy()]
         others = table[column][repeated].nunique() - 1
         raise ValueError(
             f"{where}: {column} {first!r} stands in {rows_named(rows)}"
@@ -78,7 +83,7 @@ def refuse_repeated(table: pd.DataFrame, column: str, where: str) -> None:
         )
 
 
-def _delimited(path: Path, text: Sequence[str], what: str) -> pd.DataFrame:
+def _delimited(path: Path, text: Sequence[str], what: str, only: Sequence[str] | None = None) -> pd.DataFrame:
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
     try:
         with warnings.catch_warnings():
@@ -90,6 +95,7 @@ def _delimited(path: Path, text: Sequence[str], what: str) -> pd.DataFrame:
                 keep_default_na=False,
                 na_values=[""],
                 index_col=False,
+                usecols=None if only is None else lambda column: column in set(only),
                 encoding="utf-8-sig",
                 low_memory=False,
             )

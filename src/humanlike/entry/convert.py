@@ -7,8 +7,12 @@ import difflib
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from humanlike.entry.conf import conf_dir
+
+if TYPE_CHECKING:
+    from humanlike.data.seva_checks import PublishedSketches
 
 IMAGES = ("render", "copy", "link")
 
@@ -30,8 +34,8 @@ def main(arguments: Sequence[str]) -> None:
     unknown = [s for s in settings if s.startswith("-") or "=" not in s]
     if unknown:
         _wrong(
-            f"cannot read {unknown[0]!r}: settings of the data set are written KEY=VALUE, options --images and "
-            "--on-bad-image"
+            f"cannot read {unknown[0]!r}: settings of the data set are written KEY=VALUE, options --images, "
+            "--on-bad-image and --probabilities"
         )
     known = kinds()
     if given.kind not in known:
@@ -42,6 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     from omegaconf import OmegaConf
 
     from humanlike import __version__
+    from humanlike.data.seva_checks import PublishedSketches
     from humanlike.data.study_writer import write_study
     from humanlike.entry.conf import compose
     from humanlike.entry.targets import build
@@ -49,6 +54,9 @@ def main(arguments: Sequence[str]) -> None:
     config = compose("evaluate", [f"dataset={known[given.kind]}", *(f"dataset.{s}" for s in settings)])
     config.dataset.root = str(Path(given.source).expanduser())
     data = build(config.dataset)
+    published = data if isinstance(data, PublishedSketches) else None
+    if given.probabilities and published is None:
+        _wrong(f"--probabilities: {given.kind} has no published class probabilities of models")
     conversion = write_study(
         data,
         given.target,
@@ -58,12 +66,28 @@ def main(arguments: Sequence[str]) -> None:
             "kind": given.kind,
             "settings": OmegaConf.to_container(config.dataset, resolve=True),
             "humanlike": __version__,
+            **({} if published is None else published.record()),
         },
         watch=_watched,
     )
     print(f"{data.name}: {data.source}")
-    print("\n".join(conversion.lines()))
-    print(f"written to {given.target}; use it with: python evaluate.py dataset=table dataset.root={given.target}")
+    print("\n".join([*([] if published is None else published.lines()), *conversion.lines()]))
+    if given.probabilities and published is not None:
+        print("\n".join(_probabilities(published, Path(given.target).expanduser())))
+    reader = given.kind if given.kind != known[given.kind] else "table"
+    print(f"written to {given.target}; use it with: python evaluate.py dataset={reader} dataset.root={given.target}")
+
+
+def _probabilities(data: PublishedSketches, target: Path) -> list[str]:
+    """Read the published class probabilities for the sketches that were written; a line a model."""
+    import pandas as pd
+
+    from humanlike.data.published_probabilities import convert_probabilities
+
+    assert data.probabilities is not None
+    written = pd.read_parquet(target / "sketches.parquet", columns=["sketch_id"])["sketch_id"].tolist()
+    models = convert_probabilities(data.probabilities, target / "probabilities", written, data.labels)
+    return [model.line() for model in models]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,6 +108,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("source", metavar="SRC", help="folder, zip or table to read")
     parser.add_argument("target", metavar="DST", help="new folder to write")
     parser.add_argument("--images", choices=IMAGES, default=IMAGES[0], help="PNGs as a network sees them, or the files")
+    parser.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="seva: also read models' published class probabilities, pickles of others, in a process of their own",
+    )
     parser.add_argument("--on-bad-image", choices=("raise", "skip"), default="raise", help="skip: leave out and count")
     return parser
 

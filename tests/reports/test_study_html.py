@@ -123,6 +123,16 @@ def test_a_study_of_next_to_nothing_is_a_page():
     assert _Page(render_study({}, {}, {})).texts
 
 
+def test_a_simulated_model_is_said_once_and_tables_keep_their_order(study_record, study_tables):
+    flags = ["simulated_participants", "simulated_model:twin", "simulated_model:other"]
+    text = render_study({**study_record, "flags": flags}, study_tables, {})
+    assert text.count("<li>Simulated models, whose answers were made up: twin (simulated).</li>") == 1
+    assert "The model twin is a simulation" not in text
+    assert "The model other is a simulation" in text
+    heads = re.findall(r'<h3 id="t-([^"]+)"', text)
+    assert heads.index("conditions") < heads.index("alignment") < heads.index("spearman") < heads.index("rank_groups")
+
+
 def test_colours_follow_the_page(study_svgs):
     element = study_svg("conditions_accuracy", "Accuracy <1>", study_svgs["conditions_accuracy"])
     for variable in ("--ink", "--self", "--language", "--model", "--people"):

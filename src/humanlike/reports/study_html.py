@@ -27,6 +27,7 @@ from humanlike.reports.study_wording import (
     figure_title,
     section_of,
     study_flag,
+    table_place,
     table_title,
     words,
 )
@@ -107,7 +108,9 @@ def render_study(
         observers=observers,
         simulated=sorted(observers.label(name) for name in observers.simulated if name != PEOPLE),
         people_simulated=PEOPLE in observers.simulated,
-        flags=[study_flag(str(flag)) for flag in record.get("flags") or () if flag != wording.SIMULATED],
+        flags=[
+            study_flag(flag) for flag in map(str, record.get("flags") or ()) if not _said_elsewhere(flag, observers)
+        ],
         failed=[(str(name), str(why)) for name, why in (record.get("models_failed") or {}).items()],
         best=_best(tables.get("alignment"), observers),
         parts=_parts(record, tables, figures, observers),
@@ -145,6 +148,12 @@ def study_svg(name: str, heading: str, svg: str) -> Markup:
     return Markup(re.sub(r'aria-label="[^"]*"', lambda _: f'aria-label="{label}"', body, count=1))
 
 
+def _said_elsewhere(flag: str, observers: Observers) -> bool:
+    """Whether the page's first sentences say a flag already: that people, or a named model, are simulated."""
+    name, _, about = flag.partition(":")
+    return flag == wording.SIMULATED or (name == "simulated_model" and about in observers.simulated)
+
+
 def _parts(
     record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], figures: Mapping[str, str], observers: Observers
 ) -> list[Part]:
@@ -152,7 +161,7 @@ def _parts(
     for name, svg in figures.items():
         heading = figure_title(name, observers)
         parts[section_of(name).key].figures.append((name, heading, study_svg(name, heading, svg)))
-    for name, table in tables.items():
+    for name, table in sorted(tables.items(), key=lambda entry: table_place(entry[0])):
         if name not in UNLISTED and len(table):
             caption = words(CAPTIONS.get(name, ""), observers)
             view = table_view(name, table_title(name, observers), table, observers, caption)

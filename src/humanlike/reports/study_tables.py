@@ -125,7 +125,7 @@ def table_view(name: str, title: str, table: pd.DataFrame, observers: Observers,
 
 
 def _columns(table: pd.DataFrame, shown: pd.DataFrame, observers: Observers) -> Iterable[tuple[str, bool, list[Cell]]]:
-    names = [str(c) for c in table.columns]
+    names = _alarms_first([str(c) for c in table.columns], table)
     lows = {c: c.removesuffix("_low") + "_high" for c in names if c.endswith("_low")}
     lows = {low: high for low, high in lows.items() if high in table}
     for column in names:
@@ -138,6 +138,15 @@ def _columns(table: pd.DataFrame, shown: pd.DataFrame, observers: Observers) -> 
             continue
         numeric = pd.api.types.is_numeric_dtype(table[column]) and not pd.api.types.is_bool_dtype(table[column])
         yield head(column), numeric, list(map(_writer(table[column], column, observers), shown[column]))
+
+
+def _alarms_first(names: list[str], table: pd.DataFrame) -> list[str]:
+    """Truth values that must catch the eye stand before the first number, where no screen cuts them off."""
+    alarms = [name for name in names if name in _ALARMS]
+    others = [name for name in names if name not in _ALARMS]
+    numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in others]
+    place = numeric.index(True) if True in numeric else len(others)
+    return [*others[:place], *alarms, *others[place:]]
 
 
 def _writer(values: pd.Series, column: str, observers: Observers) -> Callable[[Any], Cell]:
@@ -171,7 +180,7 @@ def _text(value: Any, column: str, named: set[str], observers: Observers) -> Cel
         text = observers.label(text)
     elif column in _METRIC_COLUMNS:
         text = short_title(text)
-    return Cell(text, text)
+    return Cell(text, text, "formula" if column == "formula" else "")
 
 
 def _key(value: Any) -> str:

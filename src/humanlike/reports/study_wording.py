@@ -178,6 +178,12 @@ def table_title(name: str, observers: Observers) -> str:
     return words(TITLES.get(name, title(name)), observers)
 
 
+def table_place(name: str) -> int:
+    """Where a table stands within its section: as listed in `TITLES`, others after them."""
+    known = list(TITLES)
+    return known.index(name) if name in TITLES else len(known)
+
+
 def figure_title(name: str, observers: Observers) -> str:
     """A figure's name in words.
 

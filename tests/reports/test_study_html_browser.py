@@ -1,0 +1,91 @@
+"""The report of a study in a real browser: every table sorts, filters count, nothing is loaded, a phone holds it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from humanlike.reports.study_html import render_study
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+DRIVER = """
+<script>
+window.addEventListener("load", () => {
+  const table = (name) => document.getElementById("d-" + name);
+  const rows = (name) => Array.from(table(name).tBodies[0].rows).filter((r) => !r.hidden);
+  const column = (name, i) => rows(name).map((r) => r.cells[i].textContent);
+  const click = (name, i) => table(name).tHead.rows[0].cells[i].querySelector("button").click();
+  const say = (name, value) => document.body.setAttribute(`data-${name}`, JSON.stringify(value));
+  click("discrepancy-accuracy", 1); say("change", column("discrepancy-accuracy", 0));
+  click("alignment", 2); click("alignment", 2); say("alignment", column("alignment", 2));
+  const filter = document.getElementById("f-alignment");
+  filter.value = "twin"; filter.dispatchEvent(new Event("input"));
+  say("twins", column("alignment", 0)); say("counted", document.getElementById("c-alignment").textContent);
+  say("others", column("conditions", 0).length);
+  say("loaded", performance.getEntriesByType("resource").map((e) => e.name).filter((n) => !n.startsWith("data:")));
+  parent.postMessage([document.documentElement.scrollWidth, document.documentElement.clientWidth], "*");
+});
+</script>
+"""
+
+
+@pytest.fixture
+def page(tmp_path, study_record, study_tables, study_svgs) -> Path:
+    text = render_study(study_record, study_tables, study_svgs)
+    path = tmp_path / "report.html"
+    path.write_text(text.replace("</body>", DRIVER + "</body>"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def dumped(tmp_path):
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("Chromium is not installed")
+
+    def run(page: Path, *flags: str) -> tuple[str, str]:
+        command = [
+            program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--dump-dom", *flags, page.as_uri(),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return done.stdout, done.stderr
+
+    return run
+
+
+def _said(dom: str, name: str) -> object:
+    return json.loads(html.unescape(re.search(rf'data-{name}="([^"]*)"', dom)[1]))
+
+
+def test_every_table_sorts_by_itself_and_nothing_is_loaded(page, dumped, study_tables):
+    dom, log = dumped(page, "--window-size=1200,900")
+    assert "CONSOLE" not in log
+    assert _said(dom, "loaded") == []
+    assert _said(dom, "change") == [
+        "people_accuracy = first (this study)", "people_accuracy = all", "model_accuracy = all", "preset = paper_code",
+    ]  # fmt: skip
+    falling = study_tables["alignment"]["estimate"].sort_values(ascending=False)
+    assert _said(dom, "alignment") == [f"{v:.3f}" for v in falling]
+    assert _said(dom, "twins") == ["twin (simulated)"] * 3
+    assert _said(dom, "counted") == "3 rows"
+    assert _said(dom, "others") == len(study_tables["conditions"])
+
+
+def test_it_fits_a_phone(page, dumped):
+    frame = page.with_name("phone.html")
+    frame.write_text(
+        "<!DOCTYPE html><body><script>addEventListener('message', (e) => {"
+        "document.body.setAttribute('data-widths', JSON.stringify(e.data)); });</script>"
+        '<iframe src="report.html" width="375" height="700"></iframe></body>'
+    )
+    dom, _ = dumped(frame, "--virtual-time-budget=3000", "--window-size=800,900")
+    content, screen = _said(dom, "widths")
+    assert content <= screen <= 375

@@ -122,6 +122,7 @@ class SevaBenchmark:
         self._cv_asked = asked.get("cv") is not None
         self.replicates, self.splits, self.on_unknown = replicates, splits, on_unknown
         self.resample: Resample = resample
+        self._latest: tuple[Sketches, bytes, int, SevaStudy] | None = None
         if resample != "images" and self.protocol.interval == "jackknife":
             raise ValueError(
                 f"interval=jackknife leaves out one image at a time and cannot be had with resample={resample}; use "
@@ -146,13 +147,21 @@ class SevaBenchmark:
         return self._result(data, features, items, study, reading, self._model_side(items, reading, study))
 
     def _study(self, data: Sketches, items: SevaItems, seed: int) -> SevaStudy:
-        """Everything that does not depend on the model, so that it can be shared by many models and layers."""
+        """Everything that does not depend on the model, so that it can be shared by many models and layers.
+
+        The latest is remembered: models that are run one after the other on one data set share people's side.
+        """
+        rows = items.rows_N.tobytes()
+        if self._latest is not None and self._latest[0] is data and self._latest[1:3] == (rows, seed):
+            return self._latest[3]
         ranks = neighbour_ranks(data.semantic_space, len(data.labels))
         group_N, fold_flags = groups_for_folds(items, data, self.protocol.cv, self._cv_asked)
         resamples = resample_images(items.design, self.protocol, self.replicates, seed, self.resample)
         estimator = Estimator(items.design, self.protocol, resamples)
         people = self._people(data, items, ranks, resamples, seed)
-        return SevaStudy(ranks, group_N, tuple(fold_flags), estimator, people)
+        study = SevaStudy(ranks, group_N, tuple(fold_flags), estimator, people)
+        self._latest = data, rows, seed, study
+        return study
 
     def _result(
         self,

@@ -168,7 +168,7 @@ def people_side(
             switches,
             splits=splits,
             seed=seed,
-            resamples=_of_halves(resamples, coded.num_participants),
+            resamples=halves_resampled(resamples, coded.num_participants),
         )
     if resamples.kind == "images":
         side = resampled_side(design, statistics, resamples)
@@ -186,7 +186,7 @@ def people_side(
     )
 
 
-def _of_halves(resamples: Resamples, num_participants: int) -> HalfResamples:
+def halves_resampled(resamples: Resamples, num_participants: int) -> HalfResamples:
     """The same weights for the halves of the participants."""
     if resamples.kind == "images":
         return HalfResamples(resamples.bootstrap_BKJ)

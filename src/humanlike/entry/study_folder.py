@@ -1,7 +1,7 @@
 """A study's folder: tables as Parquet and CSV, and `study.json` last, whose presence says that the study is finished.
 
 ```
-study.json        schema "humanlike.study/1": protocol, models, counts, flags, hashes, versions, digest, what is missing
+study.json        schema "humanlike.model_study/1": models, counts, flags, hashes, digest, what is missing
 tables/*.parquet  tables/*.csv       models/NAME/  the ordinary run of every evaluated backbone
 figures/*.svg     report.html        config.yaml
 ```
@@ -18,7 +18,7 @@ import pandas as pd
 from humanlike.files import atomic_path, json_ready, write_json
 from humanlike.reports.run_folder import write_table
 
-SCHEMA = "humanlike.study/1"
+SCHEMA = "humanlike.model_study/1"
 
 
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,6 +104,19 @@ def evaluation_config(config: DictConfig, name: str, backbone: Mapping[str, Any]
     return OmegaConf.create({**shared, "command": "evaluate", "layer": layer, "backbone": dict(backbone)})
 
 
+def refit_config(config: DictConfig, cv: str) -> DictConfig:
+    """The study's configuration with the readouts' folds changed and nothing else."""
+    from omegaconf import OmegaConf, open_dict
+
+    plain = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(plain, dict)
+    changed = OmegaConf.create(plain)
+    with open_dict(changed):
+        changed.metric.cv = cv
+        changed.report = False
+    return changed
+
+
 def evaluate_backbones(
     config: DictConfig, folder: Path, data: Sketches, benchmark: SevaBenchmark, backbones: Mapping[str, Any]
 ) -> Evaluated:
@@ -181,6 +194,59 @@ def models_of_runs(runs: Mapping[str, Path], labels: Sequence[str]) -> Iterator[
         stored = read_config(folder / "config.yaml") if (folder / "config.yaml").is_file() else {}
         info = (stored.get("backbone") or {}).get("info") or {}
         yield model_from_score(read_run(folder), labels, info, name)
+
+
+def published_models(place: str | None, labels: Sequence[str]) -> Iterator[StudyModel]:
+    """Models from tables of their answers, a Parquet file each, as `humanlike convert` writes them.
+
+    Args:
+        place: A file, a folder of files, or None.
+        labels: The labels of the study.
+
+    Raises:
+        FileNotFoundError: When there is no such file.
+        ValueError: When a table does not fit.
+    """
+    import pandas as pd
+
+    from humanlike.benchmarks.study.models import model_from_answers
+    from humanlike.files import sha256_file
+
+    if place is None:
+        return
+    path = Path(place).expanduser()
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files or not all(file.is_file() for file in files):
+        raise FileNotFoundError(f"machine_answers names {path}, where no .parquet file is")
+    for file in files:
+        model = model_from_answers(file.stem, pd.read_parquet(file), labels, source=str(file))
+        yield replace(model, hashes={"answers": sha256_file(file)})
+
+
+def machine_sketches_of(config: DictConfig) -> Sketches | None:
+    """The configured data set of a machine's sketches, or None.
+
+    Raises:
+        ValueError: When there is no such data set.
+    """
+    from omegaconf import OmegaConf
+
+    from humanlike.entry.conf import conf_dir
+    from humanlike.entry.overrides import group_options
+    from humanlike.entry.targets import build
+
+    if config.machine_sketches is None:
+        return None
+    name, folder = str(config.machine_sketches), conf_dir() / "dataset"
+    if name not in group_options(folder):
+        near = difflib.get_close_matches(name, group_options(folder), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "conf/dataset lists them"
+        raise ValueError(f"machine_sketches names {name!r}, which is no data set; {hint}")
+    own = OmegaConf.to_container(OmegaConf.load(folder / f"{name}.yaml"), resolve=False)
+    assert isinstance(own, dict)
+    if config.machine_root is not None:
+        own["root"] = str(config.machine_root)
+    return build(OmegaConf.create(own))
 
 
 def simulated_models(config: DictConfig, data: Sketches) -> Iterator[StudyModel]:

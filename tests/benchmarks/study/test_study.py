@@ -81,7 +81,7 @@ def test_long_tables_hold_every_sketch_and_cell_of_every_observer(study, readout
     people = sketches.query("observer == 'people'").reset_index(drop=True)
     np.testing.assert_allclose(people["accuracy"], items["accuracy_people"])
     for name, suffix in (("m0", ""), ("people", "_people")):
-        theirs = cells.query("observer == @name").reset_index(drop=True)
+        theirs = cells[cells["observer"] == name].reset_index(drop=True)
         for metric in METRICS:
             np.testing.assert_allclose(theirs[metric], alone.cells[metric + suffix], atol=1e-12)
 

@@ -161,3 +161,17 @@ def not_computed(protocol: Protocol, switch: str, observers: Iterable[str], why:
         for observer in observers
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def rows_of(observer: str, switch: str, found: Mapping[str, Scores], protocol: Protocol) -> pd.DataFrame:
+    """Rows of a switch whose effect was computed elsewhere.
+
+    Args:
+        observer: What they are about.
+        switch: The switch.
+        found: Each of its values → scores.
+        protocol: The study's protocol.
+    """
+    standing = found[protocol.switches[switch]]
+    scored = [(v, found[v.value]) for v in variants(protocol) if v.switch == switch]
+    return compared(observer, scored, standing)

@@ -150,6 +150,28 @@ def model_from_probabilities(
     return StudyModel(name, table, dict(info or {}), source=source)
 
 
+def model_from_answers(
+    name: str, table: pd.DataFrame, labels: Sequence[str], *, info: Mapping[str, Any] | None = None, source: str
+) -> StudyModel:
+    """A model from a table of its answers with `sketch_id`, `top1` (a label) and `entropy` (nats).
+
+    Raises:
+        ValueError: When a column is missing or an answer is no label.
+    """
+    missing = [column for column in ("sketch_id", "top1", "entropy") if column not in table.columns]
+    if missing:
+        raise ValueError(f"{source} has no column {missing[0]!r}; answers are a table with sketch_id, top1 and entropy")
+    index = pd.Index(labels).get_indexer(pd.Index(table["top1"].to_numpy(dtype=object)))
+    absent = table["top1"].isna().to_numpy()
+    if (unknown := (index < 0) & ~absent).any():
+        raise ValueError(
+            f"{source} answers {table['top1'].iloc[int(unknown.argmax())]!r} in row {int(unknown.argmax())}, which is "
+            "no label of the study"
+        )
+    answers = pd.DataFrame({"sketch_id": table["sketch_id"], "top1_index": index, "entropy": table["entropy"]})
+    return StudyModel(name, answers.reset_index(drop=True), dict(info or {}), source=source)
+
+
 def model_from_draws(name: str, sketch_ids: Sequence[str], proba_NL: np.ndarray, top1_N: np.ndarray) -> StudyModel:
     """A simulated model: its answers were drawn from its probabilities, and its entropy is theirs."""
     entropy_N = row_entropy(torch.from_numpy(np.asarray(proba_NL, np.float64))).numpy()

@@ -8,7 +8,7 @@ import pandas as pd
 from humanlike.benchmarks.protocol import Protocol
 from humanlike.benchmarks.seva_answers import NeighbourRanks, people_switches
 from humanlike.benchmarks.seva_items import SevaItems, used_items
-from humanlike.benchmarks.seva_people import People
+from humanlike.benchmarks.seva_people import People, halves_resampled
 from humanlike.benchmarks.study.observers import Observer, StudyResamples, people_observer
 from humanlike.stats import METRICS, SplitHalf, split_half_consistency
 from humanlike.types import Features, Sketches
@@ -57,6 +57,21 @@ class StudyPeople:
             )
             self._consistency |= {keys[metric]: split for metric, split in computed.items()}
         return {metric: self._consistency[key] for metric, key in keys.items()}
+
+    def resampled_consistency(self, protocol: Protocol) -> dict[str, SplitHalf]:
+        """The same with the halves computed again on the study's resamples, as intervals of ratios to it need."""
+        if self.coded.num_participants < 2:
+            return {}
+        return split_half_consistency(
+            self.items.design,
+            self.coded.responses,
+            self.items.target_N,
+            self.ranks.ranks_LL,
+            people_switches(protocol),
+            splits=self.splits,
+            seed=self.seed,
+            resamples=halves_resampled(self.resamples.bootstrap, self.coded.num_participants),
+        )
 
 
 def study_items(data: Sketches) -> tuple[Sketches, SevaItems]:

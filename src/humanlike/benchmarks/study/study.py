@@ -8,14 +8,15 @@ Legend: B replicates.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from humanlike.benchmarks.protocol import Protocol, preset
+from humanlike.benchmarks.protocol import Protocol, preset, switch_values
 from humanlike.benchmarks.seva_answers import NeighbourRanks, neighbour_ranks
 from humanlike.benchmarks.seva_people import code_people
 from humanlike.benchmarks.seva_scores import chance_levels
@@ -35,14 +36,14 @@ from humanlike.benchmarks.study.tables import (
     strokes_by_condition,
     with_published,
 )
-from humanlike.stats import METRICS
+from humanlike.stats import METRICS, SketchStatistics
 from humanlike.stats.crossed import Resample
 from humanlike.types import Sketches
 
 SEVA_NAMES = ("seva",)
 """Names of data sets beside which the published numbers stand."""
 
-REFIT_NEEDED = "not computed: the readouts have to be fitted again (discrepancy_refit=true)"
+REFIT_NEEDED = "not computed: the readout was not fitted again (discrepancy_refit=true, for evaluated backbones)"
 """Why the switch `cv` has no value."""
 
 
@@ -83,6 +84,7 @@ class StudyResult:
         top1: `sketch_id` and one integer column a model: what was decided.
         details: Chance levels and other facts.
         hashes: Model → digests that fix its answers.
+        statistics: Model → sufficient statistics under the study's protocol.
         seconds: Part → CPU seconds.
     """
 
@@ -95,7 +97,17 @@ class StudyResult:
     top1: pd.DataFrame = field(default_factory=pd.DataFrame)
     details: dict[str, Any] = field(default_factory=dict)
     hashes: dict[str, dict[str, str]] = field(default_factory=dict)
+    statistics: dict[str, SketchStatistics] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def clock(self, part: str) -> Iterator[None]:
+        """Add the CPU seconds of a block to a part."""
+        began = time.process_time()
+        try:
+            yield
+        finally:
+            self.seconds[part] = self.seconds.get(part, 0.0) + time.process_time() - began
 
 
 class Study:
@@ -134,11 +146,12 @@ class Study:
         splits, seed = self.settings.splits, self.settings.seed
         return StudyPeople(coded, self.items, self.ranks, self.resamples, splits, seed)
 
-    def run(self, models: Iterable[StudyModel]) -> StudyResult:
+    def run(self, models: Iterable[StudyModel], refitted: Mapping[str, StudyModel] | None = None) -> StudyResult:
         """All tables that follow from the answers alone.
 
         Args:
             models: Models with different names; they are taken one by one and need not all be in memory.
+            refitted: Name → the same model read out with the other kind of folds (switch `cv`); None where not asked.
 
         Returns:
             The result with the tables `models`, `sketch_rows`, `cell_rows`, `people_by_condition` (Table 3),
@@ -150,15 +163,14 @@ class Study:
         """
         result = StudyResult(details={"chance": self.chance()}, counts=self._counts())
         parts: dict[str, list[pd.DataFrame]] = {}
-        clock = _Clock(result.seconds)
         if self.people is not None:
-            _add(parts, self._of_people(self.people, result, clock))
+            _add(parts, self._of_people(self.people, result))
         seen: list[StudyModel] = []
         top1 = {"sketch_id": np.array(self.sketch_ids, dtype=object)}
         for model in models:
             if model.name in top1:
                 raise ValueError(f"two models of the study are called {model.name!r}; every model needs its own name")
-            _add(parts, self._of_model(model, result, clock, top1))
+            _add(parts, self._of_model(model, result, top1, (refitted or {}).get(model.name)))
             seen.append(_without_answers(model))
         if not seen:
             raise ValueError(
@@ -178,29 +190,30 @@ class Study:
         ranked = self.ranks.ranks_LL is not None
         return chance_levels(self.settings.protocol, self.items.design.num_concepts, ranked)
 
-    def _of_people(self, people: StudyPeople, result: StudyResult, clock: _Clock) -> dict[str, pd.DataFrame]:
+    def _of_people(self, people: StudyPeople, result: StudyResult) -> dict[str, pd.DataFrame]:
         protocol = self.settings.protocol
         alone = Comparison(self.resamples, people.observer)
-        with clock("people"):
+        with result.clock("people"):
             tables = self._long_rows(PEOPLE, alone)
             tables["means"], _ = mean_rows(PEOPLE, alone, protocol)
             if people.coded.num_participants > 1:
                 tables["alignment"] = human_baseline(people, protocol)
                 result.splits = {metric: split.r2_S for metric, split in people.consistency(protocol).items()}
         if self.settings.discrepancy:
-            with clock("discrepancy"):
+            with result.clock("discrepancy"):
                 tables["discrepancy"] = discrepancy.people_rows(people, alone, protocol)
         return tables
 
     def _of_model(
-        self, model: StudyModel, result: StudyResult, clock: _Clock, top1: dict[str, np.ndarray]
+        self, model: StudyModel, result: StudyResult, top1: dict[str, np.ndarray], refit: StudyModel | None
     ) -> dict[str, pd.DataFrame]:
         protocol = self.settings.protocol
-        with clock("models"):
+        with result.clock("models"):
             answers = model.aligned(self.sketch_ids)
             observer = model_observer(answers, self.items, self.ranks, self.resamples)
             people = None if self.people is None else self.people.observer
             beside = Comparison(self.resamples, observer, people)
+            result.statistics[model.name] = observer.statistics(protocol)
             tables = self._long_rows(model.name, beside)
             tables["means"], _ = mean_rows(model.name, beside, protocol)
             if people is not None:
@@ -211,12 +224,24 @@ class Study:
             result.counts[f"unanswered_{model.name}"] = unanswered
             result.flags.append(f"unanswered:{model.name}:{unanswered}")
         if self.settings.discrepancy:
-            with clock("discrepancy"):
+            with result.clock("discrepancy"):
                 rows = discrepancy.model_rows(model.name, beside, protocol)
-                unfitted = discrepancy.not_computed(protocol, "cv", [model.name], REFIT_NEEDED)
-                tables["discrepancy"] = pd.concat([rows, unfitted], ignore_index=True)
+                tables["discrepancy"] = pd.concat([rows, self._of_folds(model.name, beside, refit)], ignore_index=True)
         top1[model.name] = answers.top1_N
         return tables
+
+    def _of_folds(self, name: str, standing: Comparison, refit: StudyModel | None) -> pd.DataFrame:
+        """What the switch `cv` changes, which only a readout that was fitted again can tell."""
+        protocol = self.settings.protocol
+        if refit is None:
+            return discrepancy.not_computed(protocol, "cv", [name], REFIT_NEEDED)
+        observer = model_observer(refit.aligned(self.sketch_ids), self.items, self.ranks, self.resamples)
+        other = Comparison(self.resamples, observer, None if self.people is None else self.people.observer)
+        found = {
+            value: discrepancy.model_scores(standing if value == protocol.cv else other, protocol)
+            for value in switch_values()["cv"]
+        }
+        return discrepancy.rows_of(name, "cv", found, protocol)
 
     def _long_rows(self, name: str, comparison: Comparison) -> dict[str, pd.DataFrame]:
         protocol, observer = self.settings.protocol, comparison.model
@@ -287,22 +312,3 @@ def _of_models(models: Sequence[StudyModel], known: Sequence[str]) -> Iterator[s
 
 def _without_answers(model: StudyModel) -> StudyModel:
     return replace(model, answers=model.answers.iloc[:0])
-
-
-class _Clock:
-    """Adds up the CPU seconds of named parts."""
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self.seconds = seconds
-        self.name, self.began = "", 0.0
-
-    def __call__(self, name: str) -> _Clock:
-        self.name = name
-        return self
-
-    def __enter__(self) -> None:
-        self.began = time.process_time()
-
-    def __exit__(self, *error: object) -> None:
-        spent = time.process_time() - self.began
-        self.seconds[self.name] = self.seconds.get(self.name, 0.0) + spent

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from humanlike.stats.nested_choice import concept_folds, nested_choice
+from humanlike.stats.nested_choice import alignment_within_folds, concept_folds, nested_choice
+from humanlike.stats.regression import alignment_r2
 
 CONDITIONS = np.array([4.0, 8.0, 16.0, 32.0])
 
@@ -49,6 +50,18 @@ def test_every_fold_is_that_of_brute_force():
     np.testing.assert_allclose(found.value_B, found.held_out_BRF.mean((1, 2)))
 
 
+def test_a_fixed_candidate_is_measured_within_the_same_folds():
+    people, models, condition_C = study(9, 2, 1, signal={0: 0.5})
+    models[0][1, 3] = np.nan
+    fold_RC = cells(concept_folds(9, folds=3, repeats=2, seed=1))
+    found = alignment_within_folds(people, models[0], condition_C, fold_RC)
+    for b in range(2):
+        folds = [row == f for row in fold_RC for f in range(3)]
+        expected = np.mean([adjusted_r2(people[b, c], models[0][b, c], condition_C[c]) for c in folds])
+        assert found[b] == pytest.approx(expected, abs=1e-9)
+    np.testing.assert_allclose(found, nested_choice(people, models, condition_C, fold_RC).value_B)
+
+
 def test_the_naive_choice_is_optimistic_and_the_nested_one_is_not():
     """Twelve candidates of pure noise in 400 studies: the adjusted R² of any fixed one has the mean 0."""
     people, models, condition_C = study(24, 400, 12, seed=1)
@@ -58,6 +71,8 @@ def test_the_naive_choice_is_optimistic_and_the_nested_one_is_not():
     assert abs(nested.mean()) < 4 * standard_error
     assert inner.mean() > 20 * standard_error
     assert (inner > nested).mean() > 0.8
+    naive = np.max([alignment_r2(people, m, condition_C) for m in models], axis=0)  # the best on everything
+    assert naive.mean() > 20 * naive.std(ddof=1) / np.sqrt(len(naive))
 
 
 def test_the_best_candidate_is_found():

@@ -23,6 +23,7 @@ class LayerChoice:
     Attributes:
         full: Choices on the full sample (B = 1).
         everything_M: (M,) every layer's alignment on all concepts, from which the naive choice takes the best.
+        within_M: (M,) every layer's alignment within the folds, the scale of `estimate`.
         estimate: Held-out alignment with its interval.
         folds: Folds of the concepts; 1 where there are too few concepts.
         num_cells: Cells of people that the alignment is over.
@@ -30,6 +31,7 @@ class LayerChoice:
 
     full: NestedChoice
     everything_M: np.ndarray
+    within_M: np.ndarray
     estimate: Estimate
     folds: int
     num_cells: int
@@ -98,12 +100,9 @@ def layer_facts(known: Mapping[str, tuple[int, ModelReading]], depths: Mapping[s
     ]
 
 
-def choice_score(choice: LayerChoice | None, scores: Mapping[str, ScoreValue], metric: str) -> ScoreValue:
-    """The held-out alignment as a score, with the ceiling of the metric's alignment."""
-    if choice is None:
-        return ScoreValue(None, unit="R2")
-    own = scores[f"alignment_{metric}"]
-    return score_of(choice.estimate, choice.num_cells, "R2", ceiling=own.ceiling, ceiling_ci=own.ceiling_ci)
+def choice_score(choice: LayerChoice | None) -> ScoreValue:
+    """The held-out alignment as a score. People's consistency is over all cells at once, so it is no ceiling of it."""
+    return ScoreValue(None, unit="R2") if choice is None else score_of(choice.estimate, choice.num_cells, "R2")
 
 
 def choice_record(choice: LayerChoice, layers: Sequence[str], depths: Mapping[str, float]) -> dict[str, Any]:
@@ -126,6 +125,9 @@ def choice_record(choice: LayerChoice, layers: Sequence[str], depths: Mapping[st
         "rule": "highest alignment on the concepts of all other folds",
         "folds": folds,
         "held_out": number(choice.estimate.value),
+        "fixed_layers_within_folds": {
+            layer: number(value) for layer, value in zip(layers, choice.within_M, strict=True)
+        },
         "chosen_share": {
             layer: float(times / max(choice.times_chosen_M.sum(), 1))
             for layer, times in zip(layers, choice.times_chosen_M, strict=True)
@@ -133,5 +135,9 @@ def choice_record(choice: LayerChoice, layers: Sequence[str], depths: Mapping[st
         },
         "best_on_everything_optimistic": None
         if best is None
-        else {"layer": layers[best], "alignment": number(choice.everything_M[best])},
+        else {
+            "layer": layers[best],
+            "alignment": number(choice.everything_M[best]),
+            "within_folds": number(choice.within_M[best]),
+        },
     }

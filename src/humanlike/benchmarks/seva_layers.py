@@ -28,7 +28,7 @@ from humanlike.benchmarks.seva_scores import Report, add_alignment_scores, add_m
 from humanlike.interfaces import Readout
 from humanlike.stats import METRICS, alignment_r2
 from humanlike.stats.crossed import Resample
-from humanlike.stats.nested_choice import concept_folds, nested_choice
+from humanlike.stats.nested_choice import alignment_within_folds, concept_folds, nested_choice
 from humanlike.types import BenchmarkResult, Features, ScoreValue, Sketches
 
 
@@ -47,8 +47,10 @@ class SevaLayersBenchmark(SevaBenchmark):
 
     The result is that of the reference layer, named before anything is measured, with every layer's scores beside it
     (`details["layers"]`) and, for each metric, the alignment of the best layer chosen on other concepts than it is
-    measured on (scores `nested_alignment_*`, choices in `details["layer_choice"]`). The best layer on all concepts is
-    recorded as what it is, an optimistic number. All readouts share folds, all layers share people's side.
+    measured on (scores `nested_alignment_*`, choices in `details["layer_choice"]`). Such a score is a mean of
+    alignments within folds of the concepts; compare it with those of fixed layers within the same folds, which stand
+    beside the choices, not with the alignment over all concepts. The best layer on all concepts is recorded as what
+    it is, an optimistic number. All readouts share folds, all layers share people's side.
 
     Args:
         layers: Which layers; see `humanlike.backbones.layer_selection.select_layers`. The reference layer is always
@@ -158,7 +160,7 @@ class SevaLayersBenchmark(SevaBenchmark):
         """The reference layer's result with the profile and the nested choices."""
         choices = {} if study.people is None else self._choices(study, [k.side for k in known.values()], seed)
         answers = top1_columns({layer: k.reading for layer, k in known.items()}, items, len(result.items))
-        scores = {f"nested_alignment_{m}": choice_score(choices.get(m), result.scores, m) for m in METRICS}
+        scores = {f"nested_alignment_{m}": choice_score(choices.get(m)) for m in METRICS}
         unread = [layer for layer, k in known.items() if not k.reading.converged]
         flags = [*result.flags, f"layer_fixed_beforehand:{reference}"]
         if any(c.folds > 1 for c in choices.values()):
@@ -192,14 +194,16 @@ class SevaLayersBenchmark(SevaBenchmark):
         found = {}
         for metric in METRICS:
             full = nested_choice(people.full[metric], [s.full[metric] for s in sides], condition_C, fold_RC)
-            everything_M = np.array([alignment_r2(people.full[metric], s.full[metric], condition_C)[0] for s in sides])
+            cells = [(people.full[metric], s.full[metric], condition_C) for s in sides]
+            everything_M = np.array([alignment_r2(*cell)[0] for cell in cells])
+            within_M = np.array([alignment_within_folds(*cell, fold_RC)[0] for cell in cells])
             estimate = estimator.estimate(
                 lambda people_BC, *layers_BC: nested_choice(people_BC, layers_BC, condition_C, fold_RC).value_B,
                 (people, *sides),
                 metric,
             )
-            cells_C = np.isfinite(people.full[metric][0])
-            found[metric] = LayerChoice(full, everything_M, estimate, int(fold_RK.max()) + 1, int(cells_C.sum()))
+            judged = int(np.isfinite(people.full[metric]).sum())
+            found[metric] = LayerChoice(full, everything_M, within_M, estimate, int(fold_RK.max()) + 1, judged)
         return found
 
 

@@ -68,10 +68,7 @@ class NestedChoice:
     @property
     def value_B(self) -> np.ndarray:
         """(B,) mean of the held-out alignments that are defined; NaN where none is."""
-        known = np.isfinite(self.held_out_BRF)
-        count_B = known.sum((1, 2))
-        total_B = np.where(known, self.held_out_BRF, 0.0).sum((1, 2))
-        return np.where(count_B > 0, total_B / np.maximum(count_B, 1), np.nan)
+        return _mean_over_folds(self.held_out_BRF)
 
 
 def nested_choice(
@@ -116,6 +113,33 @@ def nested_choice(
             rows = np.flatnonzero(any_B & (best_B == candidate))
             held_out[rows, r, f] = _alignments(people_BC[rows], [candidates_BC[candidate][rows]], condition_C, out_C)[0]
     return NestedChoice(chosen, inner, held_out)
+
+
+def alignment_within_folds(
+    people_BC: np.ndarray, candidate_BC: np.ndarray, condition_C: np.ndarray, fold_RC: np.ndarray
+) -> np.ndarray:
+    """(B,) mean over folds of one fixed candidate's alignment on the fold's concepts alone.
+
+    Every fold has its own regression, so this is not the alignment over all concepts, and often higher. It is what a
+    nested choice's value is to be compared with.
+
+    Args:
+        people_BC: See `nested_choice`.
+        candidate_BC: (B, C) the candidate's cell metric.
+        condition_C: See `nested_choice`.
+        fold_RC: See `nested_choice`.
+    """
+    value_BRF = np.full((len(people_BC), len(fold_RC), int(fold_RC.max()) + 1), np.nan)
+    for r, f in np.ndindex(value_BRF.shape[1:] if value_BRF.shape[2] > 1 else (0, 0)):
+        value_BRF[:, r, f] = _alignments(people_BC, [candidate_BC], condition_C, fold_RC[r] == f)[0]
+    return _mean_over_folds(value_BRF)
+
+
+def _mean_over_folds(value_BRF: np.ndarray) -> np.ndarray:
+    """(B,) mean of what is defined."""
+    known = np.isfinite(value_BRF)
+    count_B = known.sum((1, 2))
+    return np.where(count_B > 0, np.where(known, value_BRF, 0.0).sum((1, 2)) / np.maximum(count_B, 1), np.nan)
 
 
 def _alignments(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 from PIL import Image
@@ -48,8 +50,8 @@ def test_people_and_machine_drew_the_same_photograph(human):
         [(o, s, int(o == "a" or s.endswith("_8"))) for o in ("a", "b", "people") for s in human.table["sketch_id"]],
         columns=["observer", "sketch_id", "accuracy"],
     )
-    rows = study_gallery(human, machine, sketch_rows=answers, machine_name="CLIPasso", count=2, seed=3)
-    assert [r.drawn_by for r in rows] == ["people", "CLIPasso"] * 2
+    rows = study_gallery(human, machine, sketch_rows=answers, count=2, seed=3)
+    assert [r.origin for r in rows] == ["drawn by people", "drawn by machine"] * 2
     assert len({r.concept for r in rows}) == 2
     for own, other in zip(rows[::2], rows[1::2], strict=True):
         assert {e.image_id for e in own.examples} == {e.image_id for e in other.examples}
@@ -67,7 +69,14 @@ def test_another_photograph_of_the_concept_stands_in_and_absent_concepts_are_lef
         "machine", machine.table[ant_only].reset_index(drop=True), CONCEPTS, _Shade(int(ant_only.sum()), 100)
     )
     rows = study_gallery(human, part, count=3)
-    assert sorted(r.concept for r in rows if r.drawn_by == "machine") == ["ant"]
-    assert [r.drawn_by for r in rows].count("people") == 3
+    assert sorted(r.concept for r in rows if r.origin == "drawn by machine") == ["ant"]
+    assert [r.origin for r in rows].count("drawn by people") == 3
     assert rows[0].models_right == (None, None)
-    assert study_gallery(human, count=1)[0].drawn_by == "people"
+
+
+def test_sketches_of_simulated_people_are_not_called_peoples(human):
+    answers = replace(human.responses, simulated=True)
+    (row,) = study_gallery(replace(human, responses=answers), count=1)
+    assert row.origin == "from the data set human"
+    (row,) = study_gallery(human, origin="drawn by hand", count=1)
+    assert row.origin == "drawn by hand"

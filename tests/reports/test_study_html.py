@@ -44,8 +44,8 @@ class _Page(HTMLParser):
 def gallery(make_examples) -> list[GalleryRow]:
     own = tuple(make_examples(1))
     return [
-        GalleryRow("castle", "people", "s", own, (1, 2, 3, 4), 4),
-        GalleryRow("castle", "CLIPasso", "strokes", own, (None,) * 4),
+        GalleryRow("castle", "drawn by people", "s", own, (1, 2, 3, 4), 4),
+        GalleryRow("castle", "drawn by CLIPasso", "strokes", own, (None,) * 4),
     ]
 
 

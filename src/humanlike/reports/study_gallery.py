@@ -17,7 +17,7 @@ class GalleryRow:
 
     Attributes:
         concept: What was to be drawn.
-        drawn_by: "people" or the machine's name.
+        origin: Where the sketches come from, as in "drawn by people".
         unit: Unit of the budget.
         examples: The sketches; `answer` is "" and `correct` False, because no one model is asked here.
         models_right: Number of the study's models that named each sketch rightly, or None where none was asked.
@@ -25,7 +25,7 @@ class GalleryRow:
     """
 
     concept: str
-    drawn_by: str
+    origin: str
     unit: str
     examples: tuple[Example, ...]
     models_right: tuple[int | None, ...]
@@ -37,8 +37,7 @@ def study_gallery(
     machine: Sketches | None = None,
     *,
     sketch_rows: pd.DataFrame | None = None,
-    machine_name: str = "machine",
-    people: str = "people",
+    origin: str | None = None,
     count: int = 2,
     side: int = 112,
     seed: int = 0,
@@ -50,8 +49,8 @@ def study_gallery(
         machine: Sketches by a machine; an object whose photograph it did not draw is shown by another of its concept,
             or by people alone.
         sketch_rows: The study's table of models' answers (`observer, sketch_id, accuracy`), for people's sketches.
-        machine_name: What to call the machine.
-        people: What to call people.
+        origin: Where `data` comes from; None = "drawn by people", or the data set's name where answers, and so maybe
+            sketches, are no people's. The machine's sketches are "drawn by" the name of their data set.
         count: Number of objects.
         side: Longer side of the pictures, in pixels.
         seed: Global seed.
@@ -62,16 +61,18 @@ def study_gallery(
     drawn = gallery_examples(data, _items(data), count=count, side=side, seed=seed)
     right, models = _models_right(sketch_rows)
     rows = []
+    simulated = data.responses is not None and data.responses.simulated
+    origin = origin or (f"from the data set {data.name}" if simulated else "drawn by people")
     for source in dict.fromkeys(e.image_id for e in drawn):
         own = tuple(e for e in drawn if e.image_id == source)
         known = tuple(right.get(e.sketch_id) for e in own)
-        rows.append(GalleryRow(own[0].concept, people, data.condition_unit, own, known, models))
+        rows.append(GalleryRow(own[0].concept, origin, data.condition_unit, own, known, models))
         if machine is not None:
-            rows += _machine_row(machine, own, machine_name, side, seed)
+            rows += _machine_row(machine, own, side, seed)
     return rows
 
 
-def _machine_row(machine: Sketches, own: Sequence[Example], name: str, side: int, seed: int) -> list[GalleryRow]:
+def _machine_row(machine: Sketches, own: Sequence[Example], side: int, seed: int) -> list[GalleryRow]:
     items = _items(machine)
     same = items[items["image_id"].astype(str) == own[0].image_id]
     alike = same if len(same) else items[items["concept"] == own[0].concept]
@@ -79,7 +80,8 @@ def _machine_row(machine: Sketches, own: Sequence[Example], name: str, side: int
         return []
     examples = gallery_examples(machine, alike, count=1, side=side, seed=seed)
     unknown = (None,) * len(examples)
-    return [GalleryRow(own[0].concept, name, machine.condition_unit, examples, unknown)] if examples else []
+    origin = f"drawn by {machine.name}"
+    return [GalleryRow(own[0].concept, origin, machine.condition_unit, examples, unknown)] if examples else []
 
 
 def _items(data: Sketches) -> pd.DataFrame:

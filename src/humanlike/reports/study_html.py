@@ -36,6 +36,7 @@ from humanlike.reports.tables import counts_text, protocol_line
 _SAID = (
     "schema", "benchmark", "benchmark_version", "dataset", "source", "simulated_people", "protocol", "models", "tables",
     "models_failed", "counts", "flags", "missing", "hashes", "versions", "seeds", "digest", "config",
+    "bibtex",
 )  # fmt: skip
 """Fields of the record that have a place of their own on the page."""
 

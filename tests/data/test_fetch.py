@@ -170,10 +170,14 @@ def test_everything_that_is_missing_is_named(server, tmp_path):
 def test_seva_comes_from_a_mirror(server, seva_small, tmp_path):
     names = ("human_recog_df.csv", "things_concepts.tsv", "neurips_DB_human_clean.csv", "seva_production_pngs.zip")
     server.files = {f"/m/{name}": (seva_small / name).read_bytes() for name in names}
+    server.files["/m/things128_images.zip"] = server.files["/m/seva_production_pngs.zip"]
     settings = {"fetch": True, "mirrors": [f"{server.url}/m"], "on_count": "warn", "items": "all"}
     data = seva_published(tmp_path / "root", **settings)
     assert len(data) == len(seva_published(seva_small, items="all", on_count="warn"))
     assert set(json.loads((tmp_path / "root" / "fetched.json").read_text())["files"]) == set(names)
+    seva_published(tmp_path / "root", **settings, photographs=True)
+    assert server.asked[-1] == ("/m/things128_images.zip", None)
+    assert len(server.asked) == len(names) + 1
     direct = {name for name, file in FILES.items() if file.url}
     assert direct == {"seva_production_pngs.zip", "neurips_DB_human_clean.csv", "things128_images.zip"}
     with pytest.raises(FileNotFoundError, match=r"human_recog_df\.csv \(people's answers.*by hand from https://www"):

@@ -47,6 +47,8 @@ def test_judged_or_all(seva_small, tmp_path, monkeypatch, capsys):
     convert(monkeypatch, "seva", seva_small, tmp_path / "judged", "on_count=warn")
     with pytest.raises(ValueError, match=r"holds only the 64 sketches that people judged; .*items=all"):
         seva(tmp_path / "judged", items="all")
+    with pytest.raises(FileNotFoundError, match=r"no folder .*; make it from the published files: `humanlike convert"):
+        seva(tmp_path / "none")
     with pytest.raises(ValueError, match="items must be"):
         seva(tmp_path / "judged", items="some")
     other = seva(tmp_path / "judged")
@@ -71,9 +73,9 @@ def test_clipasso_and_published_probabilities(seva_small, tmp_path, monkeypatch,
 def test_the_full_tree_is_complete_and_quick(seva_tree, shared_data, tmp_path, monkeypatch, capsys):
     source = seva_tree.build(tmp_path / "published", shared_data)
     for kind, sketches in (("seva", 8192), ("seva_clipasso", 8191)):
-        start = time.perf_counter()
+        start = time.process_time()  # all work is in this process, and the machine may have other work
         convert(monkeypatch, kind, source, tmp_path / kind)
-        assert time.perf_counter() - start < 120
+        assert time.process_time() - start < 120
         assert "DEVIATES" not in capsys.readouterr().out
         stored = json.loads((tmp_path / kind / "conversion.json").read_text())
         assert (stored["sketches"], stored["concepts"], stored["conditions"]) == (sketches, 128, [4, 8, 16, 32])

@@ -63,7 +63,7 @@ ALLOWED: dict[tuple[str, str], tuple[str, str]] = {
 
 GLOBALS = {key: getattr(importlib.import_module(module), name) for key, (module, name) in ALLOWED.items()} | OWN
 
-HARMLESS_EVENTS = ("object.__getattr__", "object.__setattr__", "pickle.find_class", "sys._getframe")
+HARMLESS_EVENTS = ("pickle.find_class",)
 
 
 class TableUnpickler(pickle.Unpickler):

@@ -51,6 +51,12 @@ def seva(
     """
     if items not in ITEMS:
         raise ValueError(f"items must be 'judged' or 'all', got {items!r}")
+    if not Path(root).expanduser().is_dir():
+        raise FileNotFoundError(
+            f"seva: no folder {root}; make it from the published files: `humanlike convert seva PUBLISHED {root}`, "
+            "after `humanlike prefetch dataset=seva_published dataset.root=PUBLISHED`, which fetches the files that "
+            "have a direct link and names the others"
+        )
     data = table(
         root,
         responses=responses,

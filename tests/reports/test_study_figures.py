@@ -131,6 +131,18 @@ def test_alignment_without_people_ranks_or_correction(study_tables):
     assert not axis.patches
 
 
+def test_corrected_values_may_stand_in_the_table_of_ceilings(study_tables, study_svgs):
+    alignment = study_tables["alignment"]
+    parted = {
+        "models": study_tables["models"],
+        "rank_groups": study_tables["rank_groups"],
+        "alignment": alignment.drop(columns="corrected"),
+        "noise_ceiling": alignment.loc[alignment["observer"] != "people", ["observer", "metric", "corrected"]],
+    }
+    drawn = study_figures(parted, unit="s", simulated={"people"})
+    assert drawn["alignment_accuracy"] == study_svgs["alignment_accuracy"]
+
+
 def test_correlations_show_the_lower_half_and_their_sign(study_tables):
     figure = order_correlations(study_tables["spearman"])
     assert sorted(t.get_text() for t in figure.axes[0].texts) == ["1.00", "1.00", "−0.40"]

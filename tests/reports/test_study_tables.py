@@ -44,6 +44,11 @@ def test_columns_become_readable_and_empty_ones_go():
     assert view.rows[1][2].look == "alarm"
 
 
+def test_only_metrics_are_named_as_metrics():
+    table = pd.DataFrame({"first": ["snp", "t_z", "net"], "second": ["accuracy", "", None]})
+    assert _texts(table_view("t", "T", table, OBSERVERS)) == [["SNP", "Accuracy"], ["t_z", ""], ["net", "–"]]
+
+
 @pytest.mark.parametrize(
     ("values", "places", "text"),
     [

@@ -2,7 +2,7 @@
 
 The tables that are read, by name; columns are said where each figure is made:
     models, conditions, strokes: `humanlike.reports.study_figures_conditions`
-    alignment, rank_groups, spearman: `humanlike.reports.study_figures_alignment`
+    alignment, noise_ceiling, rank_groups, spearman: `humanlike.reports.study_figures_alignment`
     machine_cells, machine_levels, machine_divergence: `humanlike.reports.study_figures_machine`
     layers: `humanlike.reports.study_figures_layers`
 """
@@ -75,12 +75,19 @@ def _condition_figures(tables: Mapping[str, pd.DataFrame], unit: str, observers:
 
 def _alignment_figures(tables: Mapping[str, pd.DataFrame], observers: Observers) -> Figures:
     if "alignment" in tables:
-        table, ranks = tables["alignment"], tables.get("rank_groups")
+        table, ranks = _with_corrected(tables["alignment"], tables.get("noise_ceiling")), tables.get("rank_groups")
         for metric in dict.fromkeys(table["metric"]):
             figure = alignment_order(table, metric, observers, rank_groups=ranks, label="adjusted R²")
             yield f"alignment_{metric}", figure
     if "spearman" in tables:
         yield "spearman", order_correlations(tables["spearman"])
+
+
+def _with_corrected(alignment: pd.DataFrame, ceiling: pd.DataFrame | None) -> pd.DataFrame:
+    """Alignment with the column `corrected` from the table of ceilings, where it has none of its own."""
+    if "corrected" in alignment or ceiling is None or "corrected" not in ceiling:
+        return alignment
+    return alignment.merge(ceiling[["observer", "metric", "corrected"]], on=["observer", "metric"], how="left")
 
 
 def _machine_figures(tables: Mapping[str, pd.DataFrame], unit: str, machine_unit: str, observers: Observers) -> Figures:

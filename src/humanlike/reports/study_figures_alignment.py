@@ -4,6 +4,7 @@ Tables in:
     alignment: `observer, metric, estimate, ci_low, ci_high` and, where computed, `corrected`: the R² freed of the noise
         of people's cells. The rows of the observer "people" are people's consistency: split half with its interval,
         and `spearman_brown` where computed.
+    noise_ceiling: `observer, metric, corrected`, for an `alignment` without that column.
     rank_groups: `observer, metric, rank` (1 + number of models that are better) and, where known, `rank_high` (the
         lowest place the model may have) and `letters` (models that cannot be told apart share one).
     spearman: `first, second, rho`, one row a pair of metrics, in any order.

@@ -11,12 +11,12 @@ import pandas as pd
 
 from humanlike.reports.study_observers import PEOPLE, Observers
 from humanlike.reports.study_wording import head
-from humanlike.reports.wording import MISSING, count_text, interval, is_missing, short_title
+from humanlike.reports.wording import MISSING, TITLES, count_text, interval, is_missing, short_title
 
 MAX_ROWS = 2_000
 MAX_OBSERVERS = 30
 _OBSERVER_COLUMNS = ("observer", "first", "second", "model", "a", "b", "tested", "drawn_by")
-_METRIC_COLUMNS = ("metric", "first", "second", "score", "measure")
+_METRIC_COLUMNS = ("metric", "score", "measure")
 _ALARMS = {"converged": False, "singular": True}
 """Column of truth values → the value that must catch the eye."""
 
@@ -178,7 +178,7 @@ def _text(value: Any, column: str, named: set[str], observers: Observers) -> Cel
     text = str(value)
     if column in _OBSERVER_COLUMNS and text in named:
         text = observers.label(text)
-    elif column in _METRIC_COLUMNS:
+    elif column in _METRIC_COLUMNS or (column in ("first", "second") and text in TITLES):
         text = short_title(text)
     return Cell(text, text, "formula" if column == "formula" else "")
 

@@ -96,8 +96,8 @@ TITLES: Mapping[str, str] = {
 
 CAPTIONS: Mapping[str, str] = {
     "alignment": "The rows of {people} are their consistency with one another: split half, and Spearman-Brown for all.",
-    "rank_groups": "Rank: 1 + the number of models that are significantly better; rank high: the lowest place that the "
-    "model may have. Two models share a letter if and only if the study cannot tell them apart.",
+    "rank_groups": "Rank: 1 + the number of models that are significantly better; lowest rank: the lowest place "
+    "that the model may have. Two models share a letter if and only if the study cannot tell them apart.",
     "comparisons": "Differences on the same resamples; p is adjusted for the number of pairs.",
     "power": "Power of this study, and the images a concept or participants at which four studies of five would find "
     "the difference; ∞ where no number suffices.",
@@ -139,6 +139,9 @@ HEADS: Mapping[str, str] = {
     "sd": "s.d.",
     "published_statistic": "published statistic",
     "published_chi2": "published χ²",
+    "a": "model",
+    "b": "other model",
+    "rank_high": "lowest rank",
     "images_both": "images, both grown",
     "participants_both": "participants, both grown",
     "rho": "ρ",

@@ -27,8 +27,9 @@ def test_values_do_not_depend_on_what_is_resampled_and_intervals_do(study, reado
         assert people.scores[name].value == pytest.approx(score.value, abs=1e-12), name
         assert both.scores[name].value == pytest.approx(score.value, abs=1e-12), name
     for metric in METRICS:
-        alone, crossed = (r.scores[f"{metric}_people"] for r in (people, both))
-        assert width(crossed) > width(alone) > 0
+        alone, crossed, usual = (r.scores[f"{metric}_people"] for r in (people, both, images))
+        assert width(alone) > 0
+        assert width(crossed) > 0.95 * width(usual)  # participants add variance or none; ends are quantiles of 60
         # A model's own scores do not depend on who else would have answered.
         own = people.scores[metric]
         assert own.value is not None

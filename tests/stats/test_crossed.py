@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from humanlike.rng import generator
-from humanlike.stats import PeopleSwitches, cell_metrics, image_weights, people_statistics
-from humanlike.stats.crossed import PeopleUnderWeights, participant_weights, resample_people
+from humanlike.stats import CodedResponses, PeopleSwitches, cell_metrics, image_weights, people_statistics
+from humanlike.stats.crossed import (
+    PeopleUnderWeights,
+    fewer_people,
+    over_participants,
+    participant_weights,
+    resample_people,
+    with_participants,
+)
 
 SWITCHES = [
     PeopleSwitches(accuracy=a, entropy=e, estimator=m, snp=v, snp_answers=w, no_error_cell=n)
@@ -114,3 +121,48 @@ def test_sentences(study):
         participant_weights(0, 3, 0)
     with pytest.raises(ValueError, match="entries"):
         PeopleUnderWeights(study.design, study.coded, study.target_N[:-1])
+
+
+def test_fewer_people_are_people_left_out(study):
+    people = PeopleUnderWeights(study.design, study.coded, study.target_N, study.ranks_LL)
+    number = len(people.participants_P)
+    fewer = fewer_people(people, 70, seed=3, unit="participants")
+    seen = set()
+    for left_out in range(number):  # 8 participants: one of them is a fifth
+        weights = np.ones((1, number))
+        weights[0, left_out] = 0
+        seen.add(people.cells(weights)["accuracy"].tobytes())
+    assert {row.tobytes() for row in fewer["accuracy"]} <= seen
+    again = fewer_people(people, 66, seed=3, unit="participants")
+    np.testing.assert_array_equal(again["snp"], fewer["snp"][:66])
+    judgments = fewer_people(people, 3, seed=3, unit="judgments")
+    assert not np.array_equal(judgments["accuracy"], fewer["accuracy"][:3])
+    with pytest.raises(ValueError, match="unit is"):
+        fewer_people(people, 3, 0, "images")
+    few = PeopleUnderWeights(
+        study.design, CodedResponses(np.array([0]), np.array([0]), np.array([[1]])), study.target_N
+    )
+    with pytest.raises(ValueError, match="5 are needed"):
+        fewer_people(few, 3, 0, "participants")
+
+
+def test_what_participants_add_is_what_exceeds_their_judgments():
+    """A mean of people × judgments with known components, images held."""
+    rng = np.random.default_rng(0)
+    people, each, replicates = 100, 20, 4000
+    table = rng.normal(0, 1.0, people)[:, None] + rng.normal(0, 2.0, (people, each))
+
+    def fewer(values: np.ndarray) -> np.ndarray:
+        order = rng.random((replicates, values.size)).argsort(axis=1)[:, values.size // 5 :]
+        return values.ravel()[order].mean(axis=1)
+
+    by_person, by_judgment = fewer(table.mean(axis=1)), fewer(table)
+    # The classical standard error of a mean, from the people's own means.
+    assert over_participants(1.0, by_person).mean() == pytest.approx(1.0)
+    assert over_participants(1.0, by_person).std() == pytest.approx(table.mean(axis=1).std() / 10, rel=0.06)
+    images = rng.normal(5.0, 0.3, replicates)
+    added = with_participants(images, by_person, by_judgment)
+    between = table.mean(axis=1).var() / people - table.var() / table.size
+    assert added.var() - images.var() == pytest.approx(between, rel=0.25)
+    assert added.mean() == pytest.approx(images.mean())
+    np.testing.assert_allclose(with_participants(images, by_judgment * 0, by_judgment), images)

@@ -73,7 +73,7 @@ class SevaBenchmark:
         protocol: Preset: `paper_text`, `paper_code` or `corrected`.
         replicates: Bootstrap replicates.
         resample: What a replicate draws anew: `images` within their concepts, `participants`, or both (`crossed`).
-            Intervals then speak of other images, other people, or both; a crossed one is a little too wide.
+            Intervals then speak of other images, other people, or both.
         splits: Random halves of the participants, for the human-human baseline.
         interval: Kind of interval; None keeps the preset's.
         metric: Protocol switch → value, overriding the preset one by one; None keeps the preset's (see `Protocol`).

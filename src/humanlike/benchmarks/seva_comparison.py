@@ -28,7 +28,7 @@ from humanlike.stats import (
     percentile,
     ratio_centred,
 )
-from humanlike.stats.crossed import Resample
+from humanlike.stats.crossed import Resample, over_participants, with_participants
 from humanlike.stats.noise_correction import noise_corrected
 
 
@@ -75,16 +75,20 @@ class Side:
         full: The full sample, (1, C) each.
         bootstrap: Resampled images, (B, C) each.
         left_out: One image left out at a time, (B', C) each, or None.
+        fewer_participants: Without a fifth of the participants, (B, C) each; None where they are not resampled.
+        fewer_judgments: Without a fifth of the judgments, as above.
     """
 
     statistics: SketchStatistics
     full: dict[str, np.ndarray]
     bootstrap: dict[str, np.ndarray]
     left_out: dict[str, np.ndarray] | None
+    fewer_participants: dict[str, np.ndarray] | None = None
+    fewer_judgments: dict[str, np.ndarray] | None = None
 
 
 def resampled_side(design: CellDesign, statistics: SketchStatistics, resamples: Resamples) -> Side:
-    """Cell metrics of one side that participants do not enter, on the full sample and on all resamples."""
+    """Cell metrics of one side on the full sample and on resampled images."""
     left_out, full = resamples.left_out_BKJ, cell_metrics(design, statistics)
     if resamples.kind == "participants":
         same = {
@@ -165,8 +169,8 @@ class Estimator:
             metric: Which cell metric.
         """
         full = float(statistic(*(side.full[metric] for side in sides))[0])
-        replicates_B = statistic(*(side.bootstrap[metric] for side in sides))
-        if self.resamples.kind == "participants" and np.ptp(replicates_B) == 0:
+        replicates_B = self._replicates(full, statistic, sides, metric)
+        if self.resamples.kind == "participants" and all(side.fewer_participants is None for side in sides):
             # Other participants would not change what a model does: that is no interval of width 0, but none.
             return Estimate(full, full, Interval(np.nan, np.nan, "none", 0), replicates_B)
         intervals: dict[str, Callable[[], Interval]] = {
@@ -176,6 +180,20 @@ class Estimator:
             "jackknife": lambda: self._jackknife(full, statistic, sides, metric),
         }
         return Estimate(full, full, intervals[self.protocol.interval](), replicates_B)
+
+    def _replicates(self, full: float, statistic: Statistic, sides: tuple[Side, ...], metric: str) -> np.ndarray:
+        """(B,) replicates over what is resampled; see `humanlike.stats.crossed` for participants."""
+
+        def without(kind: str) -> np.ndarray:
+            cells = [getattr(side, kind) or side.full for side in sides]
+            return statistic(*(value[metric] for value in cells))
+
+        images_B = statistic(*(side.bootstrap[metric] for side in sides))
+        if all(side.fewer_participants is None for side in sides):
+            return images_B
+        if self.resamples.kind == "participants":
+            return over_participants(full, without("fewer_participants"))
+        return with_participants(images_B, without("fewer_participants"), without("fewer_judgments"))
 
     def corrected(self, aligned: Estimate, consistency: SplitHalf) -> Estimate:
         """An alignment as it would be with people's true cells.

@@ -6,7 +6,7 @@ Legend: R judgments, G guesses, N items, L labels, C cells.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,12 @@ from humanlike.stats import (
     CodedResponses,
     PeopleSwitches,
     SplitHalf,
-    cell_metrics,
     people_statistics,
     split_half_consistency,
 )
 from humanlike.stats.consistency import HalfResamples
 from humanlike.stats.count_entropy import ratio
-from humanlike.stats.crossed import PeopleUnderWeights, participant_weights, resample_people
+from humanlike.stats.crossed import PeopleUnderWeights, fewer_people, participant_weights
 from humanlike.stats.sketch_statistics import MeanEntropy
 from humanlike.types import GUESS_COLUMNS, Responses
 
@@ -170,12 +169,15 @@ def people_side(
             seed=seed,
             resamples=halves_resampled(resamples, coded.num_participants),
         )
-    if resamples.kind == "images":
-        side = resampled_side(design, statistics, resamples)
-    else:
+    side = resampled_side(design, statistics, resamples)
+    if resamples.kind != "images":
         weighted = PeopleUnderWeights(design, answers, items.target_N, ranks.ranks_LL, switches)
-        drawn = resample_people(weighted, resamples.kind, len(resamples), resamples.seed)
-        side = Side(statistics, cell_metrics(design, statistics), drawn, None)
+        draws = (len(resamples), resamples.seed)
+        side = replace(
+            side,
+            fewer_participants=fewer_people(weighted, *draws, "participants"),
+            fewer_judgments=fewer_people(weighted, *draws, "judgments"),
+        )
     return PeopleSide(
         coded=coded,
         side=side,
@@ -187,11 +189,10 @@ def people_side(
 
 
 def halves_resampled(resamples: Resamples, num_participants: int) -> HalfResamples:
-    """The same weights for the halves of the participants."""
-    if resamples.kind == "images":
-        return HalfResamples(resamples.bootstrap_BKJ)
-    weights_BP = participant_weights(num_participants, len(resamples), resamples.seed)
-    return HalfResamples(None if resamples.kind == "participants" else resamples.bootstrap_BKJ, weights_BP)
+    """Weights for the halves of the participants, who are drawn anew only where images are not."""
+    if resamples.kind == "participants":
+        return HalfResamples(None, participant_weights(num_participants, len(resamples), resamples.seed))
+    return HalfResamples(resamples.bootstrap_BKJ)
 
 
 def _by_item(answers: CodedResponses, target_N: np.ndarray, switches: PeopleSwitches) -> dict[str, np.ndarray]:

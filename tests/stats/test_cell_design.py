@@ -46,3 +46,13 @@ def test_wrong_columns_are_named():
         CellDesign(zero, zero - 1, zero, np.array([4.0]))
     with pytest.raises(TypeError, match="integer codes"):
         CellDesign(zero, zero.astype(float), zero, np.array([4.0]))
+
+
+def test_resampling_spread_makes_the_bootstrap_variance_unbiased():
+    """Variance of a mean of J values, resampled, is (J - 1)/J of the unbiased one: known in closed form."""
+    one = CellDesign.from_columns([0] * 5, list("abcde"), [4.0] * 5)
+    assert one.resampling_spread**2 == pytest.approx(5 / 4)
+    ragged = CellDesign.from_columns([0, 0, 0, 1, 1, 2], list("abcdef"), [4.0] * 6)
+    assert ragged.resampling_spread**2 == pytest.approx((3 + 2) / (2 + 1))  # a single image has no spread to widen
+    single = CellDesign.from_columns([0, 1], ["a", "b"], [4.0, 4.0])
+    assert single.resampling_spread == 1.0

@@ -29,6 +29,7 @@ from humanlike.stats import (
     ratio_centred,
 )
 from humanlike.stats.crossed import Resample, over_participants, with_participants
+from humanlike.stats.intervals import widened
 from humanlike.stats.noise_correction import noise_corrected
 
 
@@ -136,7 +137,11 @@ class Estimator:
         self.design, self.protocol, self.resamples = design, protocol, resamples
 
     def cell_mean(self, side: Side, metric: str) -> Estimate:
-        """Mean of a metric over the cells that have it, so that every concept and condition weighs the same."""
+        """Mean of a metric over the cells that have it, so that every concept and condition weighs the same.
+
+        The interval of mean SNP covers less than it says (.80 to .90 in simulated studies with 16 images of 12
+        concepts): a cell with one or two errors, whose resamples hardly differ, hides how much another study's would.
+        """
         return self.estimate(_mean_over_cells, (side,), metric)
 
     def alignment(self, people: Side, model: Side, metric: str) -> Estimate:
@@ -189,6 +194,8 @@ class Estimator:
             return statistic(*(value[metric] for value in cells))
 
         images_B = statistic(*(side.bootstrap[metric] for side in sides))
+        if self.protocol.interval in ("ratio_centred", "basic"):
+            images_B = widened(images_B, self.design.resampling_spread)
         if all(side.fewer_participants is None for side in sides):
             return images_B
         if self.resamples.kind == "participants":

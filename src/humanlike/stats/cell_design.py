@@ -160,6 +160,16 @@ class CellDesign:
         first_K = np.concatenate([[0], np.cumsum(self.images_K)[:-1]])
         return first_K[self.concept_N] + self.image_N
 
+    @cached_property
+    def resampling_spread(self) -> float:
+        """√(Σ J_k / Σ (J_k - 1)) over concepts: what the spread of resampled images falls short of.
+
+        J images drawn from J vary as if their variance were divided by J, not J - 1: by 3% of the spread at 16 images a
+        concept. 1 where no concept has two images.
+        """
+        fewer = int((self.images_K - 1).clip(0).sum())
+        return float(np.sqrt(self.images_K[self.images_K > 1].sum() / fewer)) if fewer else 1.0
+
     def weights_GB(self, weights_BKJ: np.ndarray | None) -> np.ndarray:
         """Image weights as a (G, B) float64 matrix; None gives one replicate with every weight 1.
 

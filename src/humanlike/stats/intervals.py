@@ -158,6 +158,18 @@ def recentred(estimate: float, replicates_B: np.ndarray) -> np.ndarray:
     return estimate + (1.0 if scale is None else scale) * (values - usable.mean())
 
 
+def widened(replicates_B: np.ndarray, spread: float) -> np.ndarray:
+    """(B,) replicates whose deviations from their mean are multiplied, NaN kept; see `CellDesign.resampling_spread`.
+
+    Example:
+        >>> widened(np.array([1.0, 3.0, np.nan]), 2.0).tolist()
+        [0.0, 4.0, nan]
+    """
+    values = np.asarray(replicates_B, dtype=np.float64)
+    usable, _ = _usable(values)
+    return usable.mean() + spread * (values - usable.mean()) if len(usable) else values
+
+
 def _usable(replicates_B: np.ndarray) -> tuple[np.ndarray, int]:
     values = np.asarray(replicates_B, dtype=np.float64)
     if values.ndim != 1:

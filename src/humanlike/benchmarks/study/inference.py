@@ -255,6 +255,9 @@ def resampled_alignments(
 ) -> dict[str, dict[str, np.ndarray]]:
     """Replicates of every model's alignment under another way of resampling, as `power_table` needs them.
 
+    Weights of participants repeat answers, which inflates the noise of entropy (see `humanlike.stats.crossed`): the
+    sizes for the alignment of entropy come out too large rather than too small.
+
     Args:
         people: People's judgments.
         models: Observer → statistics of the same items.

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+_BLOCK_REPLICATES = 32
 _COLUMN_TOLERANCE = 1e-10
 _CONSTANT_TOLERANCE = 1e-12
 
@@ -154,6 +155,26 @@ def _fit(
         Sum of squared residuals and rank after the intercept and after each further column, each (B,); and the number
         of cells used (B,). The first sum is NaN where people's cells are all equal.
     """
+    num_replicates = max(len(people_BC), len(model_known_BC), *map(len, columns))
+    if num_replicates <= _BLOCK_REPLICATES:
+        return _fit_block(people_BC, columns, model_known_BC)
+
+    def rows_of(x_BC: np.ndarray, rows: slice) -> np.ndarray:
+        return x_BC if len(x_BC) == 1 else x_BC[rows]
+
+    parts = [  # blocks that stay in the cache: every step goes over all cells of all its replicates several times
+        _fit_block(rows_of(people_BC, rows), [rows_of(c, rows) for c in columns], rows_of(model_known_BC, rows))
+        for rows in (slice(at, at + _BLOCK_REPLICATES) for at in range(0, num_replicates, _BLOCK_REPLICATES))
+    ]
+    steps = range(len(columns) + 1)
+    sse, rank = ([np.concatenate([part[which][step] for part in parts]) for step in steps] for which in (0, 1))
+    return sse, rank, np.concatenate([part[2] for part in parts])
+
+
+def _fit_block(
+    people_BC: np.ndarray, columns: Sequence[np.ndarray], model_known_BC: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """`_fit` of a few replicates."""
     mask = np.isfinite(people_BC) & model_known_BC
     y = np.where(mask, people_BC, 0.0)
     size_B = np.sqrt((y**2).sum(axis=1))

@@ -67,6 +67,24 @@ def test_one_model_of_a_study_equals_the_benchmark(study, readout, protocol):
         assert aligned.loc[("people", metric), "estimate"] == pytest.approx(baseline["split_half"])
 
 
+@pytest.mark.parametrize("resample", ["participants", "crossed"])
+def test_resampled_participants_are_those_of_the_benchmark(study, readout, resample):
+    data, features = study
+    alone = SevaBenchmark(replicates=REPLICATES, splits=SPLITS, resample=resample).run(
+        data, features, readout, seed=SEED
+    )
+    result = Study(data, settings(resample=resample)).run(models(study)[:1])
+    aligned = result.tables["alignment"].set_index(["observer", "metric"])
+    means = result.tables["means"].set_index(["observer", "metric"])
+    for score, row in (
+        (alone.scores["alignment_accuracy"], aligned.loc[("m0", "accuracy")]),
+        (alone.scores["alignment_snp"], aligned.loc[("m0", "snp")]),
+        (alone.scores["entropy_people"], means.loc[("people", "entropy")]),
+    ):
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((score.ci_low, score.ci_high))
+    assert "jackknife" not in set(result.tables["discrepancy"]["value"])
+
+
 def test_long_tables_hold_every_sketch_and_cell_of_every_observer(study, readout):
     result = Study(study[0], settings(discrepancy=False)).run(models(study))
     alone = benchmark_run(study, readout)

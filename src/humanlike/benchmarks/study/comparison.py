@@ -61,7 +61,8 @@ class Comparison:
 
     def estimator(self, protocol: Protocol) -> Estimator:
         """Estimates as a protocol says, from fits that are remembered."""
-        return _RememberingEstimator(self.resamples, protocol, self._remembered)
+        of_people = {} if self._people is None else self._people.fits
+        return _RememberingEstimator(self.resamples, protocol, self._remembered, of_people)
 
 
 class _RememberingEstimator(Estimator):
@@ -70,9 +71,15 @@ class _RememberingEstimator(Estimator):
     Cells are told apart by the identity of their arrays, which observers keep for as long as they live.
     """
 
-    def __init__(self, resamples: StudyResamples, protocol: Protocol, remembered: dict[tuple, np.ndarray]) -> None:
+    def __init__(
+        self,
+        resamples: StudyResamples,
+        protocol: Protocol,
+        remembered: dict[tuple, np.ndarray],
+        of_people: dict[tuple[int, int], np.ndarray],
+    ) -> None:
         super().__init__(resamples.design, protocol, resamples.of(protocol))
-        self._remembered = remembered
+        self._remembered, self._of_people = remembered, of_people
 
     def _alignment_r2(self, people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
         return self._once("alignment", super()._alignment_r2, people_BC, model_BC)
@@ -85,7 +92,12 @@ class _RememberingEstimator(Estimator):
         return condition_model_r2(people_BC, model_BC, self.design.condition_C)
 
     def _condition_r2(self, people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
-        return self._once("condition", super()._condition_r2, people_BC, model_BC)
+        if not np.isfinite(model_BC).all():
+            return self._once("condition", super()._condition_r2, people_BC, model_BC)
+        # The model only says which cells are left out: none here, so that all such models share the fit.
+        if (id(people_BC), len(model_BC)) not in self._of_people:
+            self._of_people[id(people_BC), len(model_BC)] = super()._condition_r2(people_BC, model_BC)
+        return self._of_people[id(people_BC), len(model_BC)]
 
     def _once(self, name: str, fit: Callable[..., np.ndarray], *cells: np.ndarray) -> np.ndarray:
         key = (name, *map(id, cells))

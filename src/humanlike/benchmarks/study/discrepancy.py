@@ -139,9 +139,15 @@ def _rows(observer: str, variant: Variant, scores: Scores, standing: Scores) -> 
         )
 
 
+def _computable(comparison: Comparison, protocol: Protocol) -> list[Variant]:
+    """The variants without a jackknife where participants are resampled: it leaves out images alone."""
+    of_images = comparison.resamples.kind == "images"
+    return [v for v in variants(protocol) if of_images or v.protocol.interval != "jackknife"]
+
+
 def people_rows(people: StudyPeople, comparison: Comparison, protocol: Protocol) -> pd.DataFrame:
     """People's rows of the discrepancy table."""
-    asked = variants(protocol)
+    asked = _computable(comparison, protocol)
     # Presets first: they set several switches at once, so that fewer halves have to be computed for single ones.
     scored = [(v, people_scores(people, comparison, v.protocol)) for v in reversed(asked)]
     return compared(PEOPLE, reversed(scored), people_scores(people, comparison, protocol))
@@ -149,7 +155,7 @@ def people_rows(people: StudyPeople, comparison: Comparison, protocol: Protocol)
 
 def model_rows(name: str, comparison: Comparison, protocol: Protocol) -> pd.DataFrame:
     """A model's rows of the discrepancy table."""
-    scored = [(v, model_scores(comparison, v.protocol)) for v in variants(protocol)]
+    scored = [(v, model_scores(comparison, v.protocol)) for v in _computable(comparison, protocol)]
     return compared(name, scored, model_scores(comparison, protocol))
 
 

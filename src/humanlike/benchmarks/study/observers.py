@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from humanlike.stats import (
     model_statistics,
     people_statistics,
 )
-from humanlike.stats.crossed import PeopleUnderWeights, Resample, resample_people
+from humanlike.stats.crossed import PeopleUnderWeights, Resample, fewer_people
 from humanlike.stats.sketch_statistics import MeanEntropy
 
 MODEL_SWITCHES: Mapping[str, tuple[str, ...]] = {
@@ -84,6 +85,9 @@ class StudyResamples:
 Cells = dict[str, np.ndarray]
 """Metric → (B, C) values of cells."""
 
+Unit = Literal["participants", "judgments"]
+Kind = Literal["full", "bootstrap", "left_out", "participants", "judgments"]
+
 
 class Observer:
     """One observer's cell metrics.
@@ -92,8 +96,8 @@ class Observer:
         resamples: What is drawn anew.
         statistics: Gives the sufficient statistics under a protocol.
         switches: Metric → the switches that can move it.
-        drawn: Gives the replicates of all metrics where reweighted images do not tell them (resampled participants);
-            None where they do.
+        fewer: Gives the cells of all metrics without some of the participants or judgments, for resampled
+            participants; None where nobody is resampled.
     """
 
     def __init__(
@@ -101,10 +105,12 @@ class Observer:
         resamples: StudyResamples,
         statistics: Callable[[Protocol], SketchStatistics],
         switches: Mapping[str, tuple[str, ...]],
-        drawn: Callable[[Protocol], Cells] | None = None,
+        fewer: Callable[[Protocol, Unit], Cells] | None = None,
     ) -> None:
-        self._resamples, self._statistics, self._switches, self._drawn = resamples, statistics, switches, drawn
+        self._resamples, self._statistics, self._switches, self._fewer = resamples, statistics, switches, fewer
         self._remembered: dict[tuple[str, ...], np.ndarray] = {}
+        self.fits: dict[tuple[int, int], np.ndarray] = {}
+        """Fits of this observer's cells that no other observer enters; see `Comparison`."""
 
     def key(self, metric: str, protocol: Protocol) -> tuple[str, ...]:
         """The values of the switches that can move a metric: equal keys mean equal cells."""
@@ -123,25 +129,29 @@ class Observer:
 
         The arrays are the same objects whenever they are the same values, for as long as the observer lives.
         """
+        full, bootstrap = ({metric: self._cells(kind, metric, protocol)} for kind in ("full", "bootstrap"))
         left_out = {metric: self._cells("left_out", metric, protocol)} if protocol.interval == "jackknife" else None
-        return Side(
-            statistics=self._statistics(protocol),
-            full={metric: self._cells("full", metric, protocol)},
-            bootstrap={metric: self._cells("bootstrap", metric, protocol)},
-            left_out=left_out,
+        side = Side(self._statistics(protocol), full, bootstrap, left_out)
+        if self._fewer is None:
+            return side
+        return replace(
+            side,
+            fewer_participants={metric: self._cells("participants", metric, protocol)},
+            fewer_judgments={metric: self._cells("judgments", metric, protocol)},
         )
 
-    def _cells(self, kind: str, metric: str, protocol: Protocol) -> np.ndarray:
+    def _cells(self, kind: Kind, metric: str, protocol: Protocol) -> np.ndarray:
         key = (kind, metric, *self.key(metric, protocol))
-        if key not in self._remembered:
-            if kind == "bootstrap" and self._drawn is not None:
-                found = {(kind, m, *self.key(m, protocol)): cells for m, cells in self._drawn(protocol).items()}
-                self._remembered = {**found, **self._remembered}
-            else:
-                self._remembered[key] = self._of_images(kind, metric, protocol)
+        if key in self._remembered:
+            return self._remembered[key]
+        if (kind == "participants" or kind == "judgments") and self._fewer is not None:
+            found = {(kind, m, *self.key(m, protocol)): cells for m, cells in self._fewer(protocol, kind).items()}
+            self._remembered = {**found, **self._remembered}
+        else:
+            self._remembered[key] = self._of_images(kind, metric, protocol)
         return self._remembered[key]
 
-    def _of_images(self, kind: str, metric: str, protocol: Protocol) -> np.ndarray:
+    def _of_images(self, kind: Kind, metric: str, protocol: Protocol) -> np.ndarray:
         alone = only(self._statistics(protocol), metric)
         if kind == "left_out":
             return cell_metrics(self._resamples.design, alone, self._resamples.jackknife.left_out_BKJ)[metric]
@@ -184,10 +194,10 @@ def people_observer(
     def of(switches: PeopleSwitches) -> SketchStatistics:
         return people_statistics(answers, items.target_N, ranks.ranks_LL, switches)
 
-    def drawn(protocol: Protocol) -> Cells:
+    def fewer(protocol: Protocol, unit: Unit) -> Cells:
         switches = people_switches(protocol)
         weighted = PeopleUnderWeights(items.design, answers, items.target_N, ranks.ranks_LL, switches)
-        return resample_people(weighted, resamples.kind, resamples.replicates, resamples.seed)
+        return fewer_people(weighted, resamples.replicates, resamples.seed, unit)
 
     statistics = cache(lambda protocol: of(people_switches(protocol)))
-    return Observer(resamples, statistics, PEOPLE_SWITCHES, None if resamples.kind == "images" else drawn)
+    return Observer(resamples, statistics, PEOPLE_SWITCHES, None if resamples.kind == "images" else fewer)

@@ -11,6 +11,7 @@ from humanlike.benchmarks.seva_items import SevaItems, used_items
 from humanlike.benchmarks.seva_people import People, halves_resampled
 from humanlike.benchmarks.study.observers import Observer, StudyResamples, people_observer
 from humanlike.stats import METRICS, SplitHalf, split_half_consistency
+from humanlike.stats.consistency import HalfResamples
 from humanlike.types import Features, Sketches
 
 
@@ -42,10 +43,18 @@ class StudyPeople:
 
     def consistency(self, protocol: Protocol) -> dict[str, SplitHalf]:
         """Metric → agreement of random halves of the participants; empty with fewer than two participants."""
+        return self._halves(protocol, None)
+
+    def resampled_consistency(self, protocol: Protocol) -> dict[str, SplitHalf]:
+        """The same with the halves computed again on the study's resamples, as intervals of ratios to it need."""
+        return self._halves(protocol, halves_resampled(self.resamples.bootstrap, self.coded.num_participants))
+
+    def _halves(self, protocol: Protocol, resamples: HalfResamples | None) -> dict[str, SplitHalf]:
         if self.coded.num_participants < 2:
             return {}
         keys = {metric: (metric, *self.observer.key(metric, protocol)) for metric in METRICS}
-        if not all(key in self._consistency for key in keys.values()):
+        known = [self._consistency.get(key) for key in keys.values()]
+        if not all(split is not None and (resamples is None or split.r2_B is not None) for split in known):
             computed = split_half_consistency(
                 self.items.design,
                 self.coded.responses,
@@ -54,24 +63,11 @@ class StudyPeople:
                 people_switches(protocol),
                 splits=self.splits,
                 seed=self.seed,
+                resamples=resamples,
             )
-            self._consistency |= {keys[metric]: split for metric, split in computed.items()}
+            found = {keys[metric]: split for metric, split in computed.items()}
+            self._consistency = {**found, **self._consistency} if resamples is None else {**self._consistency, **found}
         return {metric: self._consistency[key] for metric, key in keys.items()}
-
-    def resampled_consistency(self, protocol: Protocol) -> dict[str, SplitHalf]:
-        """The same with the halves computed again on the study's resamples, as intervals of ratios to it need."""
-        if self.coded.num_participants < 2:
-            return {}
-        return split_half_consistency(
-            self.items.design,
-            self.coded.responses,
-            self.items.target_N,
-            self.ranks.ranks_LL,
-            people_switches(protocol),
-            splits=self.splits,
-            seed=self.seed,
-            resamples=halves_resampled(self.resamples.bootstrap, self.coded.num_participants),
-        )
 
 
 def study_items(data: Sketches) -> tuple[Sketches, SevaItems]:

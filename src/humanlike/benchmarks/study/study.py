@@ -197,8 +197,9 @@ class Study:
             tables = self._long_rows(PEOPLE, alone)
             tables["means"], _ = mean_rows(PEOPLE, alone, protocol)
             if people.coded.num_participants > 1:
+                halves = people.resampled_consistency(protocol)  # first, so that nothing computes them again
+                result.splits = {metric: split.r2_S for metric, split in halves.items()}
                 tables["alignment"] = human_baseline(people, protocol)
-                result.splits = {metric: split.r2_S for metric, split in people.consistency(protocol).items()}
         if self.settings.discrepancy:
             with result.clock("discrepancy"):
                 tables["discrepancy"] = discrepancy.people_rows(people, alone, protocol)

@@ -270,6 +270,23 @@ def test_renewing_the_preconditioner_keeps_the_optimum_of_separable_data(make_sa
     assert readout.n_iter_.max() < fixed.n_iter_.max()
 
 
+def test_float64_goes_on_where_float32_ended(make_sample, monkeypatch):
+    """Without the curvature pairs the first steps in float64 used to undo hundreds of passes in float32."""
+    sample = make_sample(n=300, d=40, labels=(0, 1, 2, 3, 4), num_labels=5, signal=3.0)
+    gaps: dict[torch.dtype, list[float]] = {torch.float32: [], torch.float64: []}
+
+    def watched(problem, paths, target, max_passes, report):
+        dtype = next(iter(paths.values())).theta.dtype
+        lbfgs.minimise(problem, paths, target, max_passes, gaps[dtype].append)
+
+    monkeypatch.setattr(logistic, "minimise", watched)
+    readout = LogisticReadout(C=100.0, n_splits=3, tol=1e-11)
+    readout.out_of_fold_proba(sample.f_ND, sample.label_N, 5, sample.group_N)
+    assert readout.gap_.max() <= 1e-11
+    assert max(gaps[torch.float64]) <= 10 * gaps[torch.float32][-1]
+    assert len(gaps[torch.float64]) < len(gaps[torch.float32])
+
+
 @pytest.fixture
 def two_threads():
     before = torch.get_num_threads()

@@ -13,7 +13,7 @@ from humanlike.readouts.objective import FoldedProblem
 from humanlike.readouts.preconditioner import HardRows, Preconditioner
 
 MEMORY = 20
-REFRESH_PASSES = 10  # a refresh costs about three passes of one model
+REFRESH_PASSES = 20  # a refresh costs about three passes of one model, and all curvature pairs but one
 SETTLED = 1e-2  # relative gap below which the curvature changes little more
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 1e-6
@@ -60,6 +60,17 @@ class Path:
     _pairs: deque[tuple[torch.Tensor, torch.Tensor, torch.Tensor, float]] = field(
         default_factory=lambda: deque(maxlen=MEMORY)
     )
+
+    def resumed(self, theta: torch.Tensor) -> Path:
+        """A search that goes on at `theta`, close to where this one ended, in the precision of `theta`.
+
+        It keeps H₀ and the curvature pairs: without pairs the first steps near an optimum are far too long in the
+        directions where H₀ is too large, and lose what was gained.
+        """
+        path = Path(self.model, theta, self.precondition, _gap_at_refresh=self._gap_at_refresh)
+        for step, change, preconditioned, rho in self._pairs:
+            path._pairs.append((step.to(theta), change.to(theta), preconditioned.to(theta), rho))
+        return path
 
     def trial(self) -> torch.Tensor:
         """The point to evaluate next."""
@@ -149,13 +160,12 @@ class Path:
 
 def minimise(
     problem: FoldedProblem,
-    start: dict[int, torch.Tensor],
-    preconditioners: dict[int, Preconditioner],
+    paths: dict[int, Path],
     target: float,
     max_passes: int,
     report: Callable[[float], None] | None = None,
-) -> dict[int, Path]:
-    """Run L-BFGS for the models in `start` until every estimated relative gap is at `target`.
+) -> None:
+    """Run L-BFGS for the models in `paths` until every estimated relative gap is at `target`.
 
     The estimate is (‖g_W‖²/2λ + ½ Σ_k g_bk² / s_k) / F from the gradient in the precision of the search, s_k being the
     curvature of the intercepts in H₀; `certificate.certify` gives the bound that counts.
@@ -165,16 +175,12 @@ def minimise(
 
     Args:
         problem: Features, labels and folds.
-        start: Model → (D+1, K) starting point; its dtype is the precision of the search.
-        preconditioners: Model → H₀ to start with.
+        paths: Model → its search, at its start; the dtype of its θ is the precision. Moved in place; `done` tells
+            whether the target was reached.
         target: Relative gap to stop at.
         max_passes: Passes over the rows after which the search ends, wherever it is.
         report: Called after every pass with the largest estimated gap (infinite: not known yet).
-
-    Returns:
-        Model → where its search ended; `done` tells whether the target was reached.
     """
-    paths = {model: Path(model, theta, preconditioners[model]) for model, theta in start.items()}
     for _ in range(max_passes):
         active = [path for path in paths.values() if not (path.done or path.stalled)]
         if not active:
@@ -187,7 +193,6 @@ def minimise(
                 path.refresh(HardRows(problem, path.model, path.theta))
         if report is not None:
             report(max(path.gap for path in active))
-    return paths
 
 
 def _estimated_gap(problem: FoldedProblem, path: Path) -> float:

@@ -14,9 +14,9 @@ import torch
 
 from humanlike.readouts.certificate import Certificate, certify
 from humanlike.readouts.folds import groups_per_class, stratified_folds, stratified_group_folds
-from humanlike.readouts.lbfgs import minimise
+from humanlike.readouts.lbfgs import Path, minimise
 from humanlike.readouts.objective import FoldedProblem
-from humanlike.readouts.preconditioner import Preconditioner, starting_preconditioner
+from humanlike.readouts.preconditioner import starting_preconditioner
 from humanlike.readouts.problem import checked_features, checked_labels, folded_problem
 
 CHUNK_ROWS = 8192
@@ -215,19 +215,18 @@ class LogisticReadout:
 
     def _optima(self, problem: FoldedProblem) -> tuple[list[Certificate], list[int]]:
         """Fit and L-BFGS steps of every model."""
-        theta = {m: _start(problem, m) for m in range(problem.num_models)}
-        preconditioners: dict[int, Preconditioner] = dict.fromkeys(theta, starting_preconditioner(problem))
+        first = starting_preconditioner(problem)
+        paths = {m: Path(m, _start(problem, m), first) for m in range(problem.num_models)}
         fits: dict[int, Certificate] = {}
-        iterations = dict.fromkeys(theta, 0)
+        iterations = dict.fromkeys(paths, 0)
         progress = _Progress(self.tol)
         for dtype in (torch.float32, torch.float64):
-            todo = {m: t.to(dtype) for m, t in theta.items() if m not in fits or fits[m].gap > self.tol}
-            paths = minimise(problem, todo, preconditioners, self.tol / 2, self.max_iter, progress)
+            if dtype == torch.float64:
+                paths = {m: path.resumed(fits[m].theta) for m, path in paths.items() if fits[m].gap > self.tol}
+            minimise(problem, paths, self.tol / 2, self.max_iter, progress)
             for m, path in paths.items():
                 iterations[m] += path.iterations
-                preconditioners[m] = path.precondition
                 fits[m] = certify(problem, m, path.theta)
-                theta[m] = fits[m].theta
         return [fits[m] for m in range(problem.num_models)], [iterations[m] for m in range(problem.num_models)]
 
     def _report(self, problem: FoldedProblem, fits: list[Certificate], iterations: list[int]) -> None:

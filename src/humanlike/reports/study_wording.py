@@ -156,6 +156,7 @@ HEADS: Mapping[str, str] = {
 FLAGS: Mapping[str, str] = {
     "simulated_model": "The model {rest} is a simulation: its answers were made up, not given by a network.",
     "unanswered": "{rest} sketches were not answered by that model and are left out of its scores.",
+    "other_images": "The model {rest} was run on other images than the first model: another data set or rendering.",
     "sketches_not_judged": "{rest} sketches were judged by nobody and are left out.",
 }
 

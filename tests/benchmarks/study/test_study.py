@@ -224,8 +224,29 @@ def test_a_finished_run_joins_with_its_labels_checked(study, readout):
     aligned = tables["alignment"].set_index(["observer", "metric"])["estimate"]
     assert aligned["net", "accuracy"] == pytest.approx(result.scores["alignment_accuracy"].value)
     assert tables["models"].loc[0, "paradigm"] == "supervised"
+    rows = [{"layer": "a", "relative_depth": 0.5, "metric": "alignment_snp", "value": 0.1}]
+    deep = model_from_score(replace(score, result=replace(result, details={"layers": rows})), data.labels, name="deep")
+    one, two = (replace(m, hashes={"transform": "t", "data": d}) for m, d in ((model, "x"), (deep, "y")))
+    joined = Study(data, settings(discrepancy=False)).run([one, two])
+    assert joined.tables["layers"]["observer"].tolist() == ["deep"]
+    assert "other_images:deep" in joined.flags
     with pytest.raises(ValueError, match="labels that are not those of the study"):
         model_from_score(score, data.labels[::-1])
     fixed = replace(result, items=result.items.drop(columns="entropy"))
     with pytest.raises(ValueError, match="no column 'entropy'"):
         model_from_score(replace(score, result=fixed), data.labels)
+
+
+def test_models_on_one_data_set_share_the_benchmarks_people(study, readout, monkeypatch):
+    import humanlike.benchmarks.seva as module
+
+    calls = []
+    original = module.people_side
+    monkeypatch.setattr(module, "people_side", lambda *a, **k: calls.append(1) or original(*a, **k))
+    data, features = study
+    benchmark = SevaBenchmark(replicates=REPLICATES, splits=SPLITS)
+    first, again = (benchmark.run(data, features, readout, seed=SEED) for _ in range(2))
+    other_seed = benchmark.run(data, features, readout, seed=SEED + 1)
+    assert len(calls) == 2
+    assert first.scores == again.scores
+    assert other_seed.scores["alignment_accuracy"].ci_low != first.scores["alignment_accuracy"].ci_low

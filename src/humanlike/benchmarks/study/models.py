@@ -38,6 +38,7 @@ class StudyModel:
         source: Where the answers come from.
         hashes: Digests that fix the answers; `data` is that of the sketches they were given to.
         flags: Statements that must stand next to its scores.
+        layers: Scores of its layers, `layer, relative_depth, metric, value, ci_low, ci_high` (benchmark=seva_layers).
     """
 
     name: str
@@ -47,6 +48,7 @@ class StudyModel:
     source: str = ""
     hashes: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    layers: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         if self.name == PEOPLE:
@@ -114,6 +116,7 @@ def model_from_score(
         source=str(score.run_dir or "a finished evaluation"),
         hashes={**score.hashes, "digest": score.digest},
         flags=tuple(f for f in score.result.flags if not f.startswith(("images_failed", "items_without"))),
+        layers=pd.DataFrame(layers) if (layers := score.result.details.get("layers")) else None,
     )
 
 

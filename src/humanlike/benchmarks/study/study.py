@@ -181,6 +181,7 @@ class Study:
         result.tables |= {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
         result.counts["models"] = len(seen)
         result.hashes = {m.name: dict(m.hashes) for m in seen}
+        result.flags += [f"other_images:{name}" for name in _other_images(seen)]
         result.flags = _unique(*result.flags, *self.data.flags, *_of_models(seen, self.data.flags), *self._flags())
         self._finish(result)
         return result
@@ -228,6 +229,8 @@ class Study:
             with result.clock("discrepancy"):
                 rows = discrepancy.model_rows(model.name, beside, protocol)
                 tables["discrepancy"] = pd.concat([rows, self._of_folds(model.name, beside, refit)], ignore_index=True)
+        if model.layers is not None:
+            tables["layers"] = model.layers.assign(observer=model.name)
         top1[model.name] = answers.top1_N
         return tables
 
@@ -309,6 +312,12 @@ def _unique(*flags: str) -> list[str]:
 def _of_models(models: Sequence[StudyModel], known: Sequence[str]) -> Iterator[str]:
     """What has to be said about single models, each with its name; what holds for the data set is said once."""
     return (f"{flag}:{model.name}" for model in models for flag in model.flags if flag not in known)
+
+
+def _other_images(models: Sequence[StudyModel]) -> list[str]:
+    """Models that saw other pixels than the first one that saw any; recorded and published answers do not tell."""
+    seen = [(m.name, m.hashes["data"]) for m in models if "transform" in m.hashes and "data" in m.hashes]
+    return [name for name, data in seen if data != seen[0][1]]
 
 
 def _without_answers(model: StudyModel) -> StudyModel:

@@ -31,7 +31,7 @@ from scipy.sparse import csr_matrix
 from humanlike.rng import generator
 from humanlike.stats.cell_bootstrap import METRICS, REPLICATES_PER_DRAW, image_weights, metrics_under_weights
 from humanlike.stats.cell_design import CellDesign
-from humanlike.stats.coded_responses import CodedResponses, LabelGroups
+from humanlike.stats.coded_responses import CodedResponses
 from humanlike.stats.count_entropy import Estimator, group_sums, grouped_entropy, ratio
 from humanlike.stats.sketch_statistics import people_statistics
 from humanlike.stats.switches import PeopleSwitches
@@ -316,12 +316,6 @@ def _judgment_design(design: CellDesign, item_R: np.ndarray) -> CellDesign:
     return CellDesign(concept_R, within_R, design.condition_N[item_R], design.conditions_T, design.concepts_K)
 
 
-def _entries(groups: LabelGroups, num_judgments: int) -> csr_matrix:
-    """(E, R) how often a judgment gave the label of an (item, label) pair."""
-    where = (groups.entry_M, groups.row_M)
-    return csr_matrix((np.ones(len(groups.row_M)), where), shape=(len(groups.item_E), num_judgments))
-
-
 class _ItemShares:
     """Share of an item's first guesses that are its target, under weights of judgments."""
 
@@ -341,7 +335,9 @@ class _ItemEntropies:
 
     def __init__(self, coded: CodedResponses, num_items: int, estimator: Estimator) -> None:
         labels = coded.all_guesses
-        self._labels_ER, self._estimator, self._num_items = _entries(labels, len(coded)), estimator, num_items
+        where, shape = (labels.entry_M, labels.row_M), (len(labels.item_E), len(coded))
+        self._labels_ER = csr_matrix((np.ones(len(labels.row_M)), where), shape=shape)
+        self._estimator, self._num_items = estimator, num_items
         self._item_S, start_S = np.unique(labels.item_E, return_index=True)
         self._sums_SE = group_sums(start_S, len(labels.item_E))
 

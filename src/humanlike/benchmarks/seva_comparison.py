@@ -139,7 +139,7 @@ class Estimator:
     def cell_mean(self, side: Side, metric: str) -> Estimate:
         """Mean of a metric over the cells that have it, so that every concept and condition weighs the same.
 
-        The interval of mean SNP covers less than it says (.80 to .90 in simulated studies with 16 images of 12
+        The interval of mean SNP covers less than it says (.84 to .91 in simulated studies with 16 images of 12
         concepts): a cell with one or two errors, whose resamples hardly differ, hides how much another study's would.
         """
         return self.estimate(_mean_over_cells, (side,), metric)

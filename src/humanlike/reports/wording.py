@@ -26,6 +26,9 @@ TITLES: Mapping[str, str] = {
     "alignment_accuracy": "Alignment, accuracy",
     "alignment_entropy": "Alignment, entropy",
     "alignment_snp": "Alignment, SNP",
+    "nested_alignment_accuracy": "Alignment of the chosen layer, accuracy",
+    "nested_alignment_entropy": "Alignment of the chosen layer, entropy",
+    "nested_alignment_snp": "Alignment of the chosen layer, SNP",
     "delta_r2_accuracy": "ΔR² over condition, accuracy",
     "delta_r2_entropy": "ΔR² over condition, entropy",
     "delta_r2_snp": "ΔR² over condition, SNP",
@@ -57,6 +60,9 @@ MEANINGS: Mapping[str, str] = {
     "alignment_snp": "adjusted R² of people's neighbour preference predicted from the model's",
     "delta_r2_accuracy": "what the model adds to R² when the condition is known already",
     "delta_r2_entropy": "what the model adds to R² when the condition is known already",
+    "nested_alignment_accuracy": "the same for a layer chosen on other concepts than it is measured on",
+    "nested_alignment_entropy": "the same for a layer chosen on other concepts than it is measured on",
+    "nested_alignment_snp": "the same for a layer chosen on other concepts than it is measured on",
     "delta_r2_snp": "what the model adds to R² when the condition is known already",
     "error_consistency": "agreement with people on which sketches are got right, beyond chance (κ)",
     "observed_consistency": "share of images on which model and person are both right or both wrong",
@@ -99,6 +105,11 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "Jensen-Shannon distance is that of an observer who is always sure.",
     "few_common_items": "Most pairs of people share fewer than ten items, so their consistency is a rough ceiling.",
     "reduced_precision": "Features were computed in {count} instead of float32; the details say how far it moved them.",
+    "layer_fixed_beforehand": "Tables and scores are those of layer {count}, fixed before anything was measured.",
+    "layer_nested_over_concepts": "Nested alignments choose the layer on the concepts of all but one of {count} folds and "
+    "measure it on that one.",
+    "layer_choice_undefined": "There are too few concepts to choose a layer on some and measure it on others.",
+    "layers_not_converged": "The readouts of {count} layer(s) stopped short of their optimum.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
 }
 

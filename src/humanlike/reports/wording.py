@@ -106,8 +106,8 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "few_common_items": "Most pairs of people share fewer than ten items, so their consistency is a rough ceiling.",
     "reduced_precision": "Features were computed in {count} instead of float32; the details say how far it moved them.",
     "layer_fixed_beforehand": "Tables and scores are those of layer {count}, fixed before anything was measured.",
-    "layer_nested_over_concepts": "Nested alignments choose the layer on the concepts of all but one of {count} folds and "
-    "measure it on that one.",
+    "layer_nested_over_concepts": "Nested alignments choose the layer on the concepts of all but one of {count} folds "
+    "and measure it on that one.",
     "layer_choice_undefined": "There are too few concepts to choose a layer on some and measure it on others.",
     "layers_not_converged": "The readouts of {count} layer(s) stopped short of their optimum.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",

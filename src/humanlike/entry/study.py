@@ -111,10 +111,11 @@ def summary(result: StudyResult) -> Any:
     """Console table: a row an observer, its means and its alignment."""
     from rich.table import Table
 
-    table = Table(title="study" + (" (people are simulated)" if "simulated_participants" in result.flags else ""))
+    simulated = " (people are simulated)" if "simulated_participants" in result.flags else ""
+    table = Table(title=f"study{simulated}: means over cells, and alignment R² with people")
     metrics = ("accuracy", "entropy", "snp")
     table.add_column("observer", no_wrap=True)
-    for column in (*metrics, *(f"alignment {m}" for m in metrics)):
+    for column in (*metrics, *(f"R² {m}" for m in metrics)):
         table.add_column(column, justify="right")
     means = result.tables["means"].pivot(index="observer", columns="metric", values="estimate")
     aligned = result.tables.get("alignment")

@@ -37,6 +37,7 @@ from humanlike.benchmarks.seva_scores import (
     chance_levels,
 )
 from humanlike.benchmarks.seva_tables import cells_table, conditions_table, items_table
+from humanlike.benchmarks.seva_training import ScoredPart
 from humanlike.interfaces import Readout
 from humanlike.stats import model_statistics
 from humanlike.stats.crossed import RESAMPLES, Resample
@@ -122,6 +123,7 @@ class SevaBenchmark:
         self._cv_asked = asked.get("cv") is not None
         self.replicates, self.splits, self.on_unknown = replicates, splits, on_unknown
         self.resample: Resample = resample
+        self._latest_part: tuple[Sketches, ScoredPart] | None = None
         self._latest: tuple[Sketches, bytes, int, SevaStudy] | None = None
         if resample != "images" and self.protocol.interval == "jackknife":
             raise ValueError(
@@ -133,7 +135,8 @@ class SevaBenchmark:
         """Score the features of one layer of one model.
 
         Args:
-            data: Sketches, with people's answers and a semantic space where there are any.
+            data: Sketches, with people's answers and a semantic space where there are any. Of a data set with the
+                column `judged` the judged ones are scored; `readout.train_on=all` fits the readout on the others too.
             features: Features of the items that could be read.
             readout: Classifier whose out-of-fold answers stand for the model's.
             seed: Global seed of resamples and splits.
@@ -141,10 +144,19 @@ class SevaBenchmark:
         Raises:
             ValueError: When features and data do not fit, an answer is no label, or the readout cannot be trained.
         """
+        part = self._scored_part(data)
+        readout = part.readout(readout, features)
+        data, features = part.data, part.features(features)
         items = used_items(data, features)
         study = self._study(data, items, seed)
         reading = read_out(items, readout, len(data.labels), study.group_N)
         return self._result(data, features, items, study, reading, self._model_side(items, reading, study))
+
+    def _scored_part(self, data: Sketches) -> ScoredPart:
+        """What of `data` is scored; the latest is remembered, as people's side hangs on it."""
+        if self._latest_part is None or self._latest_part[0] is not data:
+            self._latest_part = data, ScoredPart(data)
+        return self._latest_part[1]
 
     def _study(self, data: Sketches, items: SevaItems, seed: int) -> SevaStudy:
         """Everything that does not depend on the model, so that it can be shared by many models and layers.

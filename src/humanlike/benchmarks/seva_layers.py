@@ -124,14 +124,17 @@ class SevaLayersBenchmark(SevaBenchmark):
         """
         if reference not in features:
             raise ValueError(f"the reference layer {reference!r} is not among the layers {', '.join(features)}")
-        first = features[reference]
+        part, whole = self._scored_part(data), features[reference]
+        data, first = part.data, part.features(whole)
         items = used_items(data, first)
         study = self._study(data, items, seed)
-        known = {reference: self._read_layer(data, first, items, study, readout)}
+        known = {reference: self._read_layer(data, first, items, study, part.readout(readout, whole))}
         for layer in features:
             if layer != reference:
-                own = features[layer]
-                known[layer] = self._read_layer(data, own, _same_items(data, own, items), study, readout)
+                whole = features[layer]
+                own = part.features(whole)
+                same = _same_items(data, own, items)
+                known[layer] = self._read_layer(data, own, same, study, part.readout(readout, whole))
         own_reading = known[reference]
         result = self._result(data, first, items, study, own_reading.reading, own_reading.side)
         known = {layer: known[layer] for layer in features}

@@ -56,6 +56,8 @@ class LogisticReadout:
         small_class: What to do when a class has fewer groups (or items) than folds: "raise", or "reduce" the number of
             folds to that of the smallest class; the certificate then says so (`n_splits_reduced_from`).
         device: Where to compute, for example "cpu" or "cuda".
+        train_on: Which sketches a benchmark fits the readout on: "recognition_set", those that people judged and that
+            are scored, or "all" that the data set holds. The benchmark applies it.
 
     Attributes:
         objective_: Objective reached, in scikit-learn's scale; (F,) after `out_of_fold_proba`, a number after `fit`,
@@ -88,7 +90,9 @@ class LogisticReadout:
         seed: int = 0,
         small_class: Literal["raise", "reduce"] = "raise",
         device: str = "cpu",
+        train_on: Literal["recognition_set", "all"] = "recognition_set",
     ) -> None:
+        _check_choice("train_on", train_on, ("recognition_set", "all"))
         _check_choice("cv", cv, ("stratified_group", "stratified"))
         _check_choice("small_class", small_class, ("raise", "reduce"))
         if solver != "lbfgs":
@@ -105,7 +109,7 @@ class LogisticReadout:
         self.tol, self.accept, self.max_iter, self.seed = tol, accept, max_iter, seed
         if torch.device(device).type == "cuda" and not torch.cuda.is_available():
             raise ValueError(f"readout.device={device} asks for a GPU, and torch finds none; use readout.device=cpu")
-        self.small_class, self.device = small_class, device
+        self.small_class, self.device, self.train_on = small_class, device, train_on
 
     def out_of_fold_proba(
         self, f_ND: np.ndarray, label_N: np.ndarray, num_labels: int, group_N: np.ndarray | None = None

@@ -240,7 +240,15 @@ def score_figures(score: Score, examples: Sequence[Example] = ()) -> dict[str, F
         "layers": _layers(details.get("layers"), score.backbone),
         "sketches": sketch_strip(examples, unit=unit, people=people),
     }
-    return {name: figure for name, figure in figures.items() if figure is not None}
+    return {name: figure for name, figure in (figures | _object_learning(score)).items() if figure is not None}
+
+
+def _object_learning(score: Score) -> dict[str, Figure | None]:
+    from humanlike.reports.object_learning_figures import (
+        run_figures,
+    )  # drawn in the style of this module, as layers are
+
+    return {**run_figures(score)}
 
 
 def _layers(rows: Sequence[Mapping[str, Any]] | None, name: str) -> Figure | None:

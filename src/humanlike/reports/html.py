@@ -22,6 +22,7 @@ from humanlike.reports import wording
 from humanlike.reports.config_record import config_text
 from humanlike.reports.figures import GRID, INK, MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR
 from humanlike.reports.gallery import Example
+from humanlike.reports.object_learning_figures import figure_caption, figure_title
 from humanlike.reports.tables import condition_cells, counts_line, headline_cells, protocol_line
 from humanlike.reports.wording import ScoreRow
 from humanlike.types import Score
@@ -75,7 +76,7 @@ def render_report(
         cards=_cards(score),
         headline=headline_cells(score),
         conditions=condition_cells(score) if wording.condition_metrics(score.result.conditions) else None,
-        figures=[(n, wording.title(n), _caption(n, people), inline_svg(n, svg)) for n, svg in shown.items()],
+        figures=[(n, _heading(n), _caption(n, people), inline_svg(n, svg)) for n, svg in shown.items()],
         gallery=_gallery(examples),
         unit=str(score.result.details.get("conditions_unit", "")),
         cells=_cell_table(score.result.cells, people),
@@ -109,7 +110,7 @@ def inline_svg(name: str, svg: str) -> Markup:
     body = re.sub(r'(\bid="|xlink:href="#|href="#|url\(#)', rf"\1{prefix}-", body)
     for colour, variable in _COLOURS.items():
         body = body.replace(colour, f"var({variable})")
-    label = jinja2.filters.escape(wording.title(name))
+    label = jinja2.filters.escape(_heading(name))
     body = re.sub(r'(<svg\b[^>]*?) height="[^"]*"', r"\1", body, count=1)
     return Markup(body.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
 
@@ -146,8 +147,12 @@ def _scale(row: ScoreRow) -> Mapping[str, float] | None:
     }
 
 
+def _heading(name: str) -> str:
+    return figure_title(name) or wording.title(name)
+
+
 def _caption(name: str, people: str) -> str:
-    return _FIGURE_WORDS.get(name, "").format(people=people)
+    return figure_caption(name, people) or _FIGURE_WORDS.get(name, "").format(people=people)
 
 
 def _gallery(examples: Sequence[Example]) -> list[list[Example]]:

@@ -38,6 +38,7 @@ __all__ = [
     "PeopleCounts",
     "PeopleSessions",
     "SimulatedPeople",
+    "subtask_pair",
 ]
 
 HIGH_VARIATION, ONE_SHOT = "high_variation", "one_shot"
@@ -48,6 +49,22 @@ SUPPORT = "original"
 SUPPORT_TRIALS = 10
 CATCH_POSITIONS = (9, 14, 19)
 """Trials (from 0) that show support images and may count as catch trials; which do depends on the convention."""
+
+
+def subtask_pair(text: str) -> tuple[str, str]:
+    """The two objects of a subtask "ObjA,ObjB", sorted.
+
+    Raises:
+        ValueError: When these are not two different names.
+
+    Example:
+        >>> subtask_pair("b, a")
+        ('a', 'b')
+    """
+    parts = sorted(part.strip() for part in str(text).split(","))
+    if len(parts) != 2 or parts[0] == parts[1] or "" in parts:
+        raise ValueError(f"a subtask is two different objects, as in 'ObjectA,ObjectB', got {text!r}")
+    return parts[0], parts[1]
 
 
 class Condition(NamedTuple):
@@ -166,6 +183,9 @@ class ObjectLearningData:
         check_subtasks(self.subtasks, self.images, self.name)
         check_stimuli(self)
         check_people(self)
+
+    def __len__(self) -> int:
+        return len(self.images)
 
     @property
     def subtask_names(self) -> tuple[str, ...]:

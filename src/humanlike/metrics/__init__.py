@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from humanlike.metrics.divergence import JensenShannonDistance
+    from humanlike.metrics.learning_curve import LearningCurve
     from humanlike.metrics.response import ResponseDistribution
 
-__all__ = ["JensenShannonDistance", "ResponseDistribution"]
+__all__ = ["JensenShannonDistance", "LearningCurve", "ResponseDistribution"]
 
-_HOME = MappingProxyType({"JensenShannonDistance": "divergence", "ResponseDistribution": "response"})
+_HOME = MappingProxyType(
+    {"JensenShannonDistance": "divergence", "LearningCurve": "learning_curve", "ResponseDistribution": "response"}
+)
 
 
 def __getattr__(name: str) -> Any:

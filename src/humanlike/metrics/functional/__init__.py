@@ -7,15 +7,31 @@ from humanlike.metrics.functional.divergence import (
     jensen_shannon_divergence,
     pairwise_jensen_shannon_distance,
 )
+from humanlike.metrics.functional.learning_curve import (
+    MSEN_CONVENTIONS,
+    CurveSums,
+    MSEn,
+    MSEnSwitches,
+    binomial_variance,
+    fit_lapse_rate,
+    msen,
+)
 from humanlike.metrics.functional.neighbour_preference import semantic_neighbour_preference, semantic_ranks
 from humanlike.metrics.functional.response import response_entropy, row_entropy, top1_accuracy
 
 __all__ = [
+    "MSEN_CONVENTIONS",
+    "CurveSums",
+    "MSEn",
+    "MSEnSwitches",
+    "binomial_variance",
     "divergence_rank",
     "error_consistency",
+    "fit_lapse_rate",
     "jensen_shannon_distance",
     "jensen_shannon_divergence",
     "kappa_from_counts",
+    "msen",
     "pairwise_jensen_shannon_distance",
     "response_entropy",
     "row_entropy",

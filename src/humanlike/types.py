@@ -36,6 +36,21 @@ class ImageSource(Protocol):
         """Where the item comes from (a file, a row, a stroke program), for error messages."""
 
 
+@runtime_checkable
+class ImageItems(Protocol):
+    """A named set of images: what features are extracted from."""
+
+    @property
+    def name(self) -> str:
+        """Name in results and messages."""
+
+    @property
+    def images(self) -> ImageSource:
+        """Where pixels come from."""
+
+    def __len__(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Responses:
     """People's answers, one row a judgment of one sketch by one participant.

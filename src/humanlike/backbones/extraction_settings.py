@@ -33,6 +33,8 @@ class ExtractionSettings:
     pool: str | None = None
     max_features: int | None = None
     projection_seed: int = 0
+    projection: str = "gaussian"
+    projection_by_layer: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("micro_batch", 1), ("micro_batches_per_shard", 1), ("threads", 1), ("num_workers", 0)):
@@ -53,7 +55,9 @@ class ExtractionSettings:
     @property
     def reduction(self) -> Reduction:
         """What is done to every layer."""
-        return Reduction(self.pool or "none", self.max_features, self.projection_seed)
+        return Reduction(
+            self.pool or "none", self.max_features, self.projection_seed, self.projection, self.projection_by_layer
+        )
 
     def arithmetic(self, device: torch.device) -> dict[str, Any]:
         """What of the settings can change the last bits of a feature."""

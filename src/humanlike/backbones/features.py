@@ -25,12 +25,12 @@ from humanlike.backbones.reduction import ReducedBackbone
 from humanlike.data.images import BadImageError
 from humanlike.files import sha256_value
 from humanlike.interfaces import Backbone
-from humanlike.types import Features, Sketches
+from humanlike.types import Features, ImageItems
 
 
 def extract_features(
     backbone: Backbone,
-    data: Sketches,
+    data: ImageItems,
     layers: Sequence[str] | None = None,
     *,
     trainer: pl.Trainer | None = None,
@@ -46,6 +46,8 @@ def extract_features(
     pool: str | None = None,
     max_features: int | None = None,
     projection_seed: int = 0,
+    projection: str = "gaussian",
+    projection_by_layer: bool = False,
 ) -> dict[str, Features]:
     """Activations of one or several layers for every item of a data set, from one forward pass an image.
 
@@ -71,8 +73,10 @@ def extract_features(
             use, whatever the number of processes, so that two processes on a machine fill it.
         progress: Show rate and time left.
         pool: "average" or "first_token" over the positions of a map or over tokens; None or "none": every activation.
-        max_features: Project layers with more features than this to this many (Gaussian); None: never.
+        max_features: Project layers with more features than this to this many; None: never.
         projection_seed: Seed of the projection.
+        projection: "gaussian", or "srft" (structured, faster); see `humanlike.backbones.projection`.
+        projection_by_layer: Every layer has a projection of its own; otherwise layers of equal width share one.
 
     Returns:
         Layer → Features; `info` holds seconds, images_per_second (None where all came from the cache), from_cache,
@@ -101,6 +105,8 @@ def extract_features(
         pool=pool,
         max_features=max_features,
         projection_seed=projection_seed,
+        projection=projection,
+        projection_by_layer=projection_by_layer,
     ) as found:
         return dict(found)
 
@@ -108,7 +114,7 @@ def extract_features(
 @contextmanager
 def layer_features(
     backbone: Backbone,
-    data: Sketches,
+    data: ImageItems,
     layers: Sequence[str] | None = None,
     *,
     trainer: pl.Trainer | None = None,
@@ -255,7 +261,7 @@ def _compute(
 
 
 def _features(
-    cache: FeatureCache, view: str, layer: str, data: Sketches, on_bad_image: str, info: Mapping[str, Any]
+    cache: FeatureCache, view: str, layer: str, data: ImageItems, on_bad_image: str, info: Mapping[str, Any]
 ) -> Features:
     merged = cache.merge(view)
     if merged.failed and on_bad_image == "raise":

@@ -9,11 +9,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from humanlike.backbones.projection import BLOCK_ROWS, PROJECTIONS, GaussianProjection, Projection
 from humanlike.interfaces import Backbone, Transform
-from humanlike.rng import generator
+from humanlike.rng import address_seed
+
+__all__ = ["BLOCK_ROWS", "KEEP_BYTES", "POOLS", "GaussianProjection", "ReducedBackbone", "Reduction", "pooled"]
 
 POOLS = ("none", "average", "first_token")
-BLOCK_ROWS = 2048
 KEEP_BYTES = 2**29
 
 
@@ -26,20 +28,27 @@ class Reduction:
             token, where a transformer has one) of activations that are tokens, and the average of maps.
         max_features: Layers with more features than this after pooling are projected to this many; None: never.
         seed: Seed of the projection.
+        projection: "gaussian" or "srft"; see `humanlike.backbones.projection`.
+        by_layer: Whether every layer has a projection of its own, drawn from its name and the seed; otherwise layers
+            of equal width share one.
 
     Raises:
-        ValueError: On an unknown pool or a number below 1.
+        ValueError: On an unknown pool or projection, or a number below 1.
     """
 
     pool: str = "none"
     max_features: int | None = None
     seed: int = 0
+    projection: str = "gaussian"
+    by_layer: bool = False
 
     def __post_init__(self) -> None:
         if self.pool not in POOLS:
             raise ValueError(f"pool must be one of {', '.join(POOLS)}, got {self.pool!r}")
         if self.max_features is not None and self.max_features < 1:
             raise ValueError(f"max_features must be at least 1, or null for no limit, got {self.max_features}")
+        if self.projection not in PROJECTIONS:
+            raise ValueError(f"projection must be one of {', '.join(PROJECTIONS)}, got {self.projection!r}")
 
     @property
     def is_nothing(self) -> bool:
@@ -48,18 +57,24 @@ class Reduction:
 
     def view(self, layer: str) -> str:
         """Name under which the reduced layer is cached, unlike that of the whole layer or of another reduction."""
-        limit = "" if self.max_features is None else f"|gaussian:{self.max_features}:{self.seed}"
+        own = ":by_layer" if self.by_layer else ""
+        limit = "" if self.max_features is None else f"|{self.projection}:{self.max_features}:{self.seed}{own}"
         return f"{layer}|{self.pool}{limit}"
+
+    def projection_seed(self, layer: str) -> int:
+        """Seed of the projection of a layer."""
+        return address_seed(self.seed, "projection of layer", layer) if self.by_layer else self.seed
 
     def record(self) -> dict[str, Any]:
         """What a result stores."""
-        projection = None if self.max_features is None else "gaussian"
-        return {
+        projects = self.max_features is not None
+        record = {
             "pool": self.pool,
             "max_features": self.max_features,
-            "projection": projection,
-            "projection_seed": None if projection is None else self.seed,
+            "projection": self.projection if projects else None,
+            "projection_seed": self.seed if projects else None,
         }
+        return {**record, "projection_by_layer": True} if projects and self.by_layer else record
 
 
 def pooled(a_B: torch.Tensor, pool: str) -> torch.Tensor:
@@ -88,52 +103,6 @@ def pooled(a_B: torch.Tensor, pool: str) -> torch.Tensor:
     return a_B.mean((1, 2) if channels_last else (2, 3))
 
 
-class GaussianProjection:
-    """x (B, D) → x G (B, K), entries of G independent normal with variance 1/K: squared distances are kept on average.
-
-    G is drawn in blocks of rows, each with its own address below the seed, so that it depends on D, K and the seed
-    alone and a matrix larger than memory can be drawn block by block, again for every batch.
-
-    Args:
-        num_features: D.
-        num_outputs: K.
-        seed: Seed of the matrix.
-        keep: Keep the matrix (4 D K bytes) between calls.
-
-    References:
-        Johnson and Lindenstrauss (1984).
-    """
-
-    def __init__(self, num_features: int, num_outputs: int, seed: int = 0, keep: bool = True) -> None:
-        self.num_features, self.num_outputs, self.seed, self.keep = num_features, num_outputs, seed, keep
-        self._kept: dict[int, torch.Tensor] = {}
-
-    @property
-    def nbytes(self) -> int:
-        """Size of the matrix in float32."""
-        return 4 * self.num_features * self.num_outputs
-
-    def __call__(self, x_BD: torch.Tensor) -> torch.Tensor:
-        """(B, K) projection of (B, D) float32 rows, computed in float32 whatever autocast says."""
-        y_BK = x_BD.new_zeros(len(x_BD), self.num_outputs)
-        with torch.autocast(x_BD.device.type, enabled=False):
-            for block, start in enumerate(range(0, self.num_features, BLOCK_ROWS)):
-                y_BK += x_BD[:, start : start + BLOCK_ROWS] @ self._block(block, x_BD.device)
-        return y_BK
-
-    def _block(self, block: int, device: torch.device) -> torch.Tensor:
-        if block not in self._kept:
-            rows = min(BLOCK_ROWS, self.num_features - block * BLOCK_ROWS)
-            random = generator(self.seed, "gaussian_projection", self.num_features, self.num_outputs, block)
-            normal = random.standard_normal((rows, self.num_outputs), dtype="float32")
-            matrix = torch.from_numpy(normal).to(device) / self.num_outputs**0.5
-            if not self.keep:
-                return matrix
-            self._kept[block] = matrix
-        self._kept[block] = self._kept[block].to(device)
-        return self._kept[block]
-
-
 class ReducedBackbone(nn.Module):
     """A backbone whose layers are reduced as soon as the forward pass reaches them, so that no large one is kept.
 
@@ -153,7 +122,7 @@ class ReducedBackbone(nn.Module):
         self.architecture = getattr(backbone, "architecture", backbone.name)
         self.transform: Transform = backbone.transform
         self.default_layer = reduction.view(backbone.default_layer)
-        self._projections: dict[int, GaussianProjection] = {}
+        self._projections: dict[tuple[int, int], Projection] = {}
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -172,19 +141,19 @@ class ReducedBackbone(nn.Module):
         own = getattr(self.backbone, "activations", None)
         found: Mapping[str, torch.Tensor]
         if own is not None:
-            found = own(x_B3HW, plain, lambda _layer, a_B: self._reduced(a_B))
+            found = own(x_B3HW, plain, self._reduced)
         else:  # a backbone that gives flat rows only
-            found = {layer: self._reduced(a_B) for layer, a_B in self.backbone.features(x_B3HW, plain).items()}
+            found = {layer: self._reduced(layer, a_B) for layer, a_B in self.backbone.features(x_B3HW, plain).items()}
         return {self.reduction.view(layer): found[layer] for layer in plain}
 
-    def _reduced(self, a_B: torch.Tensor) -> torch.Tensor:
+    def _reduced(self, layer: str, a_B: torch.Tensor) -> torch.Tensor:
         f_BD, limit = pooled(a_B, self.reduction.pool), self.reduction.max_features
         if limit is None or f_BD.shape[1] <= limit:
             return f_BD
-        width = f_BD.shape[1]
-        if width not in self._projections:
+        address = (f_BD.shape[1], self.reduction.projection_seed(layer))
+        if address not in self._projections:
             kept = sum(p.nbytes for p in self._projections.values() if p.keep)
-            projection = GaussianProjection(width, limit, self.reduction.seed, keep=True)
+            projection = PROJECTIONS[self.reduction.projection](address[0], limit, address[1])
             projection.keep = kept + projection.nbytes <= KEEP_BYTES
-            self._projections[width] = projection
-        return self._projections[width](f_BD)
+            self._projections[address] = projection
+        return self._projections[address](f_BD)

@@ -199,16 +199,21 @@ class ObjectLearningData:
             subtask: Its index.
 
         Returns:
-            (N,) int64 rows of the image table, the first object's before the second's, each in the order of ids; and
-            (N,) int64: 0 for the first object, 1 for the second.
+            (N,) int64 rows of the image table: in high-variation experiments the first object's images, then the
+            second's; in one-shot experiments both support images, then the first object's test images, then the
+            second's; each in the order of ids. And (N,) int64: 0 for the first object, 1 for the second.
         """
         rows = [self.images.rows_of(category) for category in self.subtasks[subtask]]
-        return np.concatenate(rows), np.repeat(np.arange(2), [len(r) for r in rows])
+        all_N, side_N = np.concatenate(rows), np.repeat(np.arange(2), [len(r) for r in rows])
+        if self.experiment == HIGH_VARIATION:
+            return all_N, side_N
+        test_N = (self.images.table["transformation"].to_numpy() != SUPPORT)[all_N]
+        order_N = np.argsort(test_N, kind="stable")
+        return all_N[order_N], side_N[order_N]
 
     def support_rows(self, subtask: int) -> np.ndarray:
         """(2,) int64 rows of the image table: the support image of either object of a one-shot subtask."""
-        rows, _ = self.subtask_rows(subtask)
-        return rows[(self.images.table["transformation"].to_numpy() == SUPPORT)[rows]]
+        return self.subtask_rows(subtask)[0][:2]
 
     def condition_rows(self) -> np.ndarray:
         """(images,) int64 condition of every row of the image table; -1 where it has none."""

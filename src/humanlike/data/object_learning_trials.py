@@ -98,8 +98,8 @@ def people_from(
     num_trials: int | None,
     experiment: str,
     where: str,
-    part: Part = Part(),
-    dropped: Mapping[str, int] | None = None,
+    part: Part,
+    dropped: Mapping[str, int],
 ) -> PeopleSessions:
     """Sessions from trials.
 
@@ -117,7 +117,7 @@ def people_from(
     Raises:
         ValueError: Naming the session or row of what does not fit.
     """
-    left_out = Counter(dropped or {})
+    left_out = Counter(dropped)
     number = {",".join(pair): s for s, pair in enumerate(subtasks)}
     trials = trials[trials["subtask"].isin(set(number))]
     if len(trials) == 0:

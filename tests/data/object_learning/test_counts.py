@@ -106,7 +106,7 @@ def test_one_shot_people_from_a_table(published, tmp_path):
     assert isinstance(data.people, PeopleConditions)
     assert data.flags == ("human_values_digitised",)
     table.iloc[1:].to_csv(tmp_path / "p.csv", index=False)
-    with pytest.raises(ValueError, match="blur at 0.007812 stands in 0 rows"):
+    with pytest.raises(ValueError, match=r"blur at 0\.007812 stands in 0 rows"):
         object_experiment(published, "one_shot", people="counts", people_file=tmp_path / "p.csv")
     table.assign(human_se=None).to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(ValueError, match="rows 1, 2, 3"):

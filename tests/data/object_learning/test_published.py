@@ -81,6 +81,12 @@ def test_one_shot_conditions_support_and_catch(published):
         "MutatorOneshotObject00-original.png",
         "MutatorOneshotObject01-original.png",
     ]
+    rows, side = data.subtask_rows(1)
+    shown = table.iloc[rows]
+    assert (shown["transformation"].iloc[2:] != "original").all()
+    assert side.tolist() == [0, 1] + [0] * 13 + [1] * 13
+    assert shown["category"].tolist() == [data.subtasks[1][i] for i in side]
+    assert shown["image_id"].iloc[2:15].tolist() == sorted(shown["image_id"].iloc[2:15])
 
 
 def test_time_outs_are_wrong_and_reported(edit):

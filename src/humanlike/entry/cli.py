@@ -1,4 +1,4 @@
-"""The `humanlike` command: evaluate, train, study, layers, prefetch, convert."""
+"""The `humanlike` command: evaluate, train, study, gather, layers, prefetch, convert."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike evaluate [key=value …]    score a model against people   (the same as python evaluate.py)
   humanlike train [key=value …]       train against human data       (the same as python train.py)
   humanlike study [key=value …]       many models and people: every table and figure of a paper in one folder
+  humanlike gather RUN …              runs of object learning together: leaderboard, tests and figures in one folder
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
   humanlike prefetch [key=value …]    fetch weights and data now, so that offline=true works later
   humanlike convert KIND SRC DST      published or own files → tables and images for dataset=table
@@ -34,6 +35,7 @@ def main() -> None:
         "evaluate": _evaluate,
         "train": _train,
         "study": _study,
+        "gather": _gather,
         "layers": _layers,
         "prefetch": _prefetch,
         "convert": _convert,
@@ -67,6 +69,13 @@ def _study(arguments: list[str]) -> None:
     from humanlike.entry.study import main as run
 
     run()
+
+
+def _gather(arguments: list[str]) -> None:
+    with _plain_errors(arguments):
+        from humanlike.entry.gather import main as run
+
+        run(arguments)
 
 
 def _layers(arguments: list[str]) -> None:

@@ -133,8 +133,12 @@ def _columns(table: pd.DataFrame, shown: pd.DataFrame, observers: Observers) -> 
             continue
         if column in lows:
             prefix = "" if column == "ci_low" else head(column.removesuffix("_low")) + ", "
-            pairs = zip(shown[column].astype(float), shown[lows[column]].astype(float), strict=True)
-            yield f"{prefix}95% interval", True, [Cell(interval(a, b), _key(a)) for a, b in pairs]
+            ends = shown[[column, lows[column]]].astype(float)
+            places = decimals(ends.to_numpy())
+            digits = max(3, 5 if places is None else places)
+            texts = (interval(a, b, digits) for a, b in ends.itertuples(index=False))
+            cells = [Cell(text, _key(low)) for text, low in zip(texts, ends[column], strict=True)]
+            yield f"{prefix}95% interval", True, cells
             continue
         numeric = pd.api.types.is_numeric_dtype(table[column]) and not pd.api.types.is_bool_dtype(table[column])
         yield head(column), numeric, list(map(_writer(table[column], column, observers), shown[column]))

@@ -110,6 +110,10 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "and measure it on that one.",
     "layer_choice_undefined": "There are too few concepts to choose a layer on some and measure it on others.",
     "layers_not_converged": "The readouts of {count} layer(s) stopped short of their optimum.",
+    "within_session_correlation_ignored": "People are known by counts alone, so trials of one session are taken as "
+    "independent: intervals and tests are too sure of themselves.",
+    "seeds_averaged": "Scores are means over {count} seeds, so they have no intervals and no rank groups.",
+    "models_without_score": "{count} model(s) have no score and are left out.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
 }
 

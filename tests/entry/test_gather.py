@@ -1,0 +1,131 @@
+"""`humanlike gather`: run folders in, one folder out; runs that do not belong together are refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from humanlike.entry import cli
+from humanlike.entry.gather import joined_tables, main, read_runs
+
+RULES = ("square", "hinge")
+LAYERS = 3
+
+
+def models_of(backbone, experiment, shift=0.0):
+    rows = [
+        {"experiment": experiment, "backbone": backbone, "layer": f"l{k}", "relative_depth": k / (LAYERS - 1),
+         "rule": rule, "msen_paper": 0.05 - 0.02 * k + 0.001 * r + shift, "msen_v2": 0.047 - 0.02 * k + shift,
+         "noise_floor": 0.003, "random_guess_paper": 0.11}
+        for k in range(LAYERS) for r, rule in enumerate(RULES)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def write_run(folder, backbone, *, experiment="high_variation", shift=0.0, seed=0, in_table=True, **record):
+    folder.mkdir(parents=True)
+    models = models_of(backbone, experiment, shift)
+    rng = np.random.default_rng(0)
+    values = models["msen_paper"].to_numpy()[:, None] + rng.normal(0, 1e-4, 50)
+    key = ["experiment", "backbone", "layer", "rule"]
+    replicates = pd.concat([models[key], pd.DataFrame(values, columns=[f"r{b}" for b in range(50)])], axis=1)
+    curves = pd.concat(
+        [models[key[1:]].assign(trial=t, accuracy=0.5 + 0.01 * t, accuracy_people=0.5 + 0.02 * t) for t in (1, 2, 3)]
+    )
+    participants = pd.DataFrame({"participant": ["p1", "p2"], "accuracy": [0.7, 0.8], "best_of": backbone})
+    tables = {"models": models, "replicates": replicates, "curves": curves, "individuals": participants}
+    for name, table in tables.items():
+        kept = table if in_table else table.drop(columns="experiment", errors="ignore")
+        kept.to_parquet(folder / f"{name}.parquet")
+    score = {
+        "schema": "humanlike.score/1", "benchmark": "object_learning", "benchmark_version": "1",
+        "dataset": "novel_objects", "backbone": backbone, "layer": "l2", "digest": backbone * 8,
+        "hashes": {"data": "d"}, "seeds": {"seed": seed}, "protocol": {"preset": "paper"},
+        "flags": ["simulated_participants"], "details": {"object_learning": {"experiment": experiment}},
+    }  # fmt: skip
+    (folder / "score.json").write_text(json.dumps(score | record))
+    return folder
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    for name, shift in (("net_a", 0.01), ("net_b", 0.0)):
+        write_run(tmp_path / "sweep" / name, name, shift=shift)
+        write_run(tmp_path / "sweep" / f"{name}_1", name, experiment="one_shot", shift=2 * shift, in_table=False)
+    (tmp_path / "sweep" / "other").mkdir()
+    other = {"schema": "humanlike.score/1", "benchmark": "seva"}
+    (tmp_path / "sweep" / "other" / "score.json").write_text(json.dumps(other))
+    return tmp_path / "sweep"
+
+
+def test_a_sweep_becomes_one_folder(sweep, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    monkeypatch.setattr(sys, "argv", ["humanlike", "gather", str(sweep), "--output", str(out), "--ranked", "4"])
+    cli.main()
+    said = capsys.readouterr().out
+    assert "high_variation: 12 models" in said
+    assert "1. 0.01000  net_b, l2, square" in said
+    record = json.loads((out / "sweep.json").read_text())
+    assert record["counts"]["one_shot_models"] == 12
+    assert record["simulated_people"]
+    board = pd.read_parquet(out / "tables" / "leaderboard.parquet")
+    assert board["backbone"].iloc[0] == "net_b"
+    assert len(pd.read_csv(out / "tables" / "rank_groups.csv")) == 8
+    assert len(pd.read_parquet(out / "tables" / "experiments.parquet")) == 12
+    assert pd.read_parquet(out / "tables" / "individuals.parquet")["best_of"].eq("net_b").all()
+    page = (out / "report.html").read_text()
+    assert "Nothing on this page says anything about human beings" in page
+    for name in ("scores_one_shot", "depth_high_variation", "curves", "experiments"):
+        assert (out / "figures" / f"{name}.svg").is_file()
+        assert f'id="{name}-figure_1"' in page
+    assert "p, null test" not in page
+    assert "phases_strong" in record["missing"]
+    assert "Early and late in learning" in page
+
+
+def test_runs_are_given_once_and_seeds_become_a_column(sweep, tmp_path):
+    runs = read_runs([sweep, sweep / "net_a"])
+    assert len(runs) == 4
+    assert "seed" not in joined_tables(runs, "msen_paper")["models"]
+    write_run(tmp_path / "more" / "again", "net_a", seed=1)
+    tables = joined_tables(read_runs([sweep, tmp_path / "more"]), "msen_paper")
+    assert sorted(tables["models"]["seed"].unique()) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ({"dataset": "hobj"}, "differ in dataset"),
+        ({"hashes": {"data": "e"}}, "differ in people and images"),
+        ({"protocol": {"preset": "v2"}}, "differ in protocol"),
+    ],
+)
+def test_runs_of_other_people_are_refused(sweep, tmp_path, record, said):
+    other = write_run(tmp_path / "apart", "net_c", **record)
+    with pytest.raises(ValueError, match=said):
+        read_runs([sweep, other])
+
+
+def test_wrong_folders_are_named(tmp_path, monkeypatch, capsys):
+    with pytest.raises(FileNotFoundError, match="is no folder"):
+        read_runs([tmp_path / "nowhere"])
+    with pytest.raises(FileNotFoundError, match="holds no finished run"):
+        read_runs([tmp_path])
+    monkeypatch.setattr(sys, "argv", ["humanlike", "gather", str(tmp_path)])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 1
+    assert "error: " in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        main(["--convention", "other", "x"])
+    assert left.value.code == 2
+
+
+def test_a_run_must_say_its_experiment(tmp_path):
+    write_run(tmp_path / "run", "net", in_table=False, details={})
+    with pytest.raises(ValueError, match="does not say of which experiment"):
+        read_runs([tmp_path])

@@ -21,9 +21,10 @@ def kinds() -> dict[str, str]:
     """What can be converted → the configuration of `conf/dataset` that reads it.
 
     A data set whose published files differ from what is read in daily use has a second configuration, named
-    `<kind>_published`.
+    `<kind>_published`. Experiments on object learning are no sketches: they are read as they are.
     """
-    options = {path.stem for path in (conf_dir() / "dataset").glob("*.yaml") if "\nroot:" in path.read_text("utf-8")}
+    texts = {path.stem: path.read_text("utf-8") for path in (conf_dir() / "dataset").glob("*.yaml")}
+    options = {o for o, text in texts.items() if "\nroot:" in text and "humanlike.data.object_learning" not in text}
     found = {o.removesuffix("_published"): o for o in sorted(options)}
     return dict(sorted(found.items()))
 

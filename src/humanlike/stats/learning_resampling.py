@@ -1,0 +1,272 @@
+"""Resampling of learning sessions: how often each is drawn, and what the counts of correct choices then are.
+
+Sessions are drawn with replacement within their subtask. Only how often a session is drawn matters, so the counts of
+correct choices of all replicates are one matrix product W P of the draws with the sessions' choices, exact in float32
+because every entry is a whole number below 2²⁴. Draws depend on the numbers of sessions alone: made once, they serve
+every model and rule, whose comparison is then paired.
+
+Legend: S subtasks, n sessions of a subtask, T trials, B replicates.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from humanlike.rng import generator
+
+WITHIN_SESSION_CORRELATION_IGNORED = "within_session_correlation_ignored"
+"""Flag of whatever was computed from people's counts: which session was right on which trial is not known."""
+
+_LARGEST_EXACT = 1 << 24  # whole numbers that float32 holds
+_BLOCK_REPLICATES = 250
+
+
+@dataclass(frozen=True)
+class SessionDraws:
+    """How often every session is drawn, subtask by subtask.
+
+    Attributes:
+        times: Of each subtask (B, n) unsigned integers; rows sum to that subtask's `draws_S`.
+        draws_S: (S,) int64 sessions drawn per replicate.
+    """
+
+    times: tuple[np.ndarray, ...]
+    draws_S: np.ndarray
+
+    @property
+    def replicates(self) -> int:
+        """B."""
+        return len(self.times[0])
+
+
+def draw_sessions(
+    sessions_S: np.ndarray, replicates: int, seed: int, *address: str | int, draws_S: np.ndarray | None = None
+) -> SessionDraws:
+    """Draw sessions with replacement within each subtask.
+
+    Each subtask has draws of its own (shared ones would correlate the subtasks), at an address of its own, and the
+    first replicates do not depend on how many follow.
+
+    Args:
+        sessions_S: (S,) sessions of each subtask, at least 1.
+        replicates: B.
+        seed: Global seed.
+        address: Whose sessions these are, for example "model" or "people".
+        draws_S: (S,) sessions to draw; as many as there are when None.
+
+    Raises:
+        ValueError: If a number is not positive.
+    """
+    sizes = np.asarray(sessions_S, dtype=np.int64)
+    draws = sizes if draws_S is None else np.broadcast_to(np.asarray(draws_S, dtype=np.int64), sizes.shape)
+    if replicates < 1 or not len(sizes) or (sizes < 1).any() or (draws < 1).any():
+        raise ValueError("drawing needs at least one replicate, and every subtask at least one session to draw from")
+    times = tuple(
+        _draw_times(int(size), int(number), replicates, generator(seed, "learning", "sessions", *address, subtask))
+        for subtask, (size, number) in enumerate(zip(sizes, draws, strict=True))
+    )
+    return SessionDraws(times, np.array(draws))
+
+
+def resampled_counts(times_BN: np.ndarray, values_NM: np.ndarray) -> np.ndarray:
+    """(B, M) float32 product of draws and whole numbers, exact.
+
+    Args:
+        times_BN: (B, n) draws.
+        values_NM: (n, M) whole numbers (bool too).
+
+    Raises:
+        ValueError: If a result could exceed 2²⁴, where float32 skips whole numbers.
+    """
+    largest = int(times_BN[0].sum(dtype=np.int64)) * int(np.abs(values_NM).max(initial=0))
+    if largest > _LARGEST_EXACT:
+        raise ValueError(f"counts up to {largest} cannot be summed exactly in float32; the limit is 2²⁴")
+    values = values_NM.astype(np.float32)
+    out = np.empty((len(times_BN), values.shape[1]), dtype=np.float32)
+    for start in range(0, len(times_BN), _BLOCK_REPLICATES):
+        rows = slice(start, start + _BLOCK_REPLICATES)
+        np.matmul(times_BN[rows].astype(np.float32), values, out=out[rows])
+    return out
+
+
+def sessions_by_subtask(correct_ST: np.ndarray, subtask_S: np.ndarray, num_subtasks: int) -> tuple[np.ndarray, ...]:
+    """Sessions in one table, sorted into one (n, T) bool table a subtask, order kept.
+
+    Args:
+        correct_ST: (sessions, T) bool, or integers 0 and 1; -1 marks a trial that is not there.
+        subtask_S: (sessions,) subtask of each.
+        num_subtasks: S.
+
+    Raises:
+        ValueError: If lengths differ, a trial is missing (sessions of unequal length have no common curve), a subtask
+            is out of range or has fewer than two sessions.
+    """
+    correct_ST, subtask_S = np.asarray(correct_ST), np.asarray(subtask_S)
+    if correct_ST.ndim != 2 or subtask_S.shape != correct_ST.shape[:1]:
+        raise ValueError(
+            f"correct_ST must be (sessions, trials) with one subtask a session, got {correct_ST.shape} and "
+            f"{subtask_S.shape}"
+        )
+    bad = (correct_ST != 0) & (correct_ST != 1)
+    if bad.any():
+        session, trial = np.argwhere(bad)[0]
+        raise ValueError(
+            f"sessions must be of equal length and hold 0 and 1 only; session {session}, trial {trial} is "
+            f"{correct_ST[session, trial]}: leave out sessions that are not complete"
+        )
+    if len(subtask_S) and not (subtask_S.min() >= 0 and subtask_S.max() < num_subtasks):
+        raise ValueError(f"subtasks must lie in [0, {num_subtasks}), got {subtask_S.min()} to {subtask_S.max()}")
+    number_S = np.bincount(subtask_S, minlength=num_subtasks)
+    if (number_S < 2).any():
+        subtask = int(np.argmax(number_S < 2))
+        raise ValueError(f"subtask {subtask} has {number_S[subtask]} sessions; at least 2 are needed for a variance")
+    return tuple(correct_ST[subtask_S == s].astype(bool) for s in range(num_subtasks))
+
+
+@dataclass(frozen=True)
+class PeopleReplicates:
+    """People's counts of correct choices, as observed and in every replicate; one such object serves every model.
+
+    Attributes:
+        k_ST: (S, T) int64 correct choices.
+        n_S: (S,) int64 sessions.
+        replicate_SBT: (S, B, T) int32 correct choices in every replicate; those of each subtask come from `n_S` draws.
+        flags: `within_session_correlation_ignored` where only counts were known.
+    """
+
+    k_ST: np.ndarray
+    n_S: np.ndarray
+    replicate_SBT: np.ndarray
+    flags: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def from_sessions(
+        cls, sessions: Sequence[np.ndarray], replicates: int, seed: int, role: str = "people"
+    ) -> PeopleReplicates:
+        """Resample whole sessions within each subtask.
+
+        Args:
+            sessions: S tables (n, T) bool (see `sessions_by_subtask`).
+            replicates: B.
+            seed: Global seed.
+            role: Address of the draws; another one gives an independent resample.
+        """
+        n_S = np.array([len(table) for table in sessions])
+        draws = draw_sessions(n_S, replicates, seed, role)
+        return cls(
+            np.stack([table.sum(axis=0, dtype=np.int64) for table in sessions]),
+            n_S,
+            np.stack(
+                [resampled_counts(w, table).astype(np.int32) for w, table in zip(draws.times, sessions, strict=True)]
+            ),
+        )
+
+    @classmethod
+    def from_counts(
+        cls, k_ST: np.ndarray, n_S: np.ndarray, replicates: int, seed: int, role: str = "people"
+    ) -> PeopleReplicates:
+        """Draw every cell alone from its binomial distribution, flagged: nothing is known on sessions.
+
+        Args:
+            k_ST: (S, T) correct choices.
+            n_S: (S,) sessions.
+            replicates: B.
+            seed: Global seed.
+            role: Address of the draws.
+
+        Raises:
+            ValueError: If counts do not fit.
+        """
+        k_ST, n_S = checked_counts(k_ST, n_S)
+        drawn = np.stack(
+            [binomial_replicates(k_ST[s], n, int(n), replicates, seed, role, s) for s, n in enumerate(n_S)]
+        )
+        return cls(k_ST, n_S, drawn, (WITHIN_SESSION_CORRELATION_IGNORED,))
+
+    @property
+    def replicates(self) -> int:
+        """B."""
+        return self.replicate_SBT.shape[1]
+
+    @functools.cached_property
+    def own_sums(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """(B,) Σ (p - ½)² and Σ var p over all cells of every replicate, which no model enters."""
+        squares_SB = np.empty(self.replicate_SBT.shape[:2])
+        for s, n in enumerate(self.n_S):  # one subtask at a time stays in the cache
+            centred_BT = 2.0 * self.replicate_SBT[s] - n
+            squares_SB[s] = np.einsum("bt,bt->b", centred_BT, centred_BT)
+        return squared_share_sums(squares_SB, self.n_S[:, None], self.k_ST.shape[1])
+
+
+def squared_share_sums(squares_SX: np.ndarray, n_S1: np.ndarray, num_trials: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Σ (p - ½)² and Σ p(1 - p)/(n - 1) over all cells, from each subtask's whole number Σ_t (2k - n)².
+
+    p - ½ = (2k - n)/2n, and p(1 - p) = ¼ - (p - ½)²: the variance needs no sum of its own.
+
+    Args:
+        squares_SX: (S, ...) sums over a subtask's trials.
+        n_S1: (S, 1, ...) sessions, broadcasting.
+        num_trials: T.
+    """
+    shares_SX = squares_SX / (4.0 * n_S1**2)
+    var_SX = (num_trials / 4 - shares_SX) / (n_S1 - 1)
+    return torch.as_tensor(shares_SX.sum(axis=0)), torch.as_tensor(var_SX.sum(axis=0))
+
+
+def checked_counts(k_ST: np.ndarray, n_S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both as int64.
+
+    Raises:
+        ValueError: If shapes differ, an n is below 2, or a count is no whole number in [0, n] (the first is named).
+    """
+    k_ST, n_S = np.asarray(k_ST), np.asarray(n_S)
+    if k_ST.ndim != 2 or n_S.shape != k_ST.shape[:1]:
+        raise ValueError(f"counts must be (subtasks, trials) with one n a subtask, got {k_ST.shape} and {n_S.shape}")
+    if (n_S < 2).any():
+        raise ValueError(f"subtask {int(np.argmax(n_S < 2))} has {n_S.min()} sessions; at least 2 are needed")
+    bad = ~((k_ST >= 0) & (k_ST <= n_S[:, None]) & (k_ST == np.round(k_ST)))
+    if bad.any():
+        s, t = np.argwhere(bad)[0]
+        raise ValueError(f"subtask {s}, trial {t}: {k_ST[s, t]} correct choices of {n_S[s]} sessions")
+    return k_ST.astype(np.int64), n_S.astype(np.int64)
+
+
+def binomial_replicates(
+    k_T: np.ndarray, n: int, draws: int, replicates: int, seed: int, *address: str | int
+) -> np.ndarray:
+    """(B, T) int32 binomial counts of `draws` choices, each right with the share k/n."""
+    rng = generator(seed, "learning", "binomial", *address)
+    return rng.binomial(draws, k_T / n, size=(replicates, len(k_T))).astype(np.int32)
+
+
+def _draw_times(size: int, draws: int, replicates: int, rng: np.random.Generator) -> np.ndarray:
+    """(B, size) how often each of `size` is among `draws`."""
+    index_type = np.uint16 if size <= 1 << 16 else np.uint32
+    # One session fills a byte only when it is drawn 16 times as often as on average and more than 255 times.
+    times_type = np.uint8 if draws <= max(255, 8 * size) else np.uint32
+    times = np.zeros((replicates, size), dtype=times_type)
+    tally = _tally()
+    rows = max(1, (1 << 20) // draws)
+    for start in range(0, replicates, rows):
+        part = times[start : start + rows]
+        # blocks of a size that does not depend on B, so that the first replicates do not either
+        tally(rng.integers(0, size, size=(len(part), draws), dtype=index_type), part)
+    return times
+
+
+@functools.cache
+def _tally() -> Callable[[np.ndarray, np.ndarray], None]:
+    """Compiled loop that counts indices row by row; compiled when first needed, because the compiler loads slowly."""
+    import numba
+
+    def count(index_BD: np.ndarray, times_BN: np.ndarray) -> None:
+        for b in range(index_BD.shape[0]):
+            for d in range(index_BD.shape[1]):
+                times_BN[b, index_BD[b, d]] += 1
+
+    return numba.njit(cache=True, nogil=True)(count)

@@ -107,13 +107,16 @@ def test_depth_and_relation_are_scipys(models, result):
     assert result.tables["conventions"]["rho"].tolist() == pytest.approx([1.0, 1.0])
 
 
-def test_summary_counts_guessers_and_rejections(result):
+def test_summary_counts_guessers_and_rejections(models, result):
     row = result.tables["summary"].set_index("experiment").loc["high_variation"]
     board = result.tables["leaderboard"].query("experiment == 'high_variation'")
     assert (row["floor"], row["random_guess"]) == (0.004, 0.05)
     assert row["better_than_guessing"] == (board["msen_paper"] < 0.05).sum()
     assert row["rejected"] == (board["p_null"] <= 0.05).sum() == 24
     assert row["root_best"] == pytest.approx(board["msen_paper"].min() ** 0.5)
+    own = analyse_sweep({"models": models.assign(p_null_v2=1.0, p_null_paper=0.001)}, SweepSettings(convention="v2"))
+    v2 = own.tables["summary"].set_index("experiment").loc["high_variation"]
+    assert (v2["rejected"], v2["floor"]) == (0, 0)
     rules = result.tables["rules"].query("experiment == 'one_shot'").set_index("rule")
     assert rules.index.tolist() == ["square", "hinge", "mae"]
     assert rules.loc["square", "best_of_stages"] == 10

@@ -90,10 +90,24 @@ def test_a_sweep_becomes_one_folder(sweep, tmp_path, monkeypatch, capsys):
 def test_runs_are_given_once_and_seeds_become_a_column(sweep, tmp_path):
     runs = read_runs([sweep, sweep / "net_a"])
     assert len(runs) == 4
-    assert "seed" not in joined_tables(runs, "msen_paper")["models"]
+    tables = joined_tables(runs, "paper")
+    assert "seed" not in tables["models"]
+    assert len(tables["replicates"]) == 24
+    assert "replicates" not in joined_tables(runs, "v2")
     write_run(tmp_path / "more" / "again", "net_a", seed=1)
-    tables = joined_tables(read_runs([sweep, tmp_path / "more"]), "msen_paper")
+    tables = joined_tables(read_runs([sweep, tmp_path / "more"]), "paper")
     assert sorted(tables["models"]["seed"].unique()) == [0, 1]
+
+
+def test_phases_over_all_subtasks_come_from_the_models(tmp_path):
+    folder = write_run(tmp_path / "run", "net")
+    models = models_of("net", "high_variation").assign(
+        early_accuracy=0.6, late_accuracy=0.8, early_accuracy_people=0.7, late_accuracy_people=0.85
+    )
+    models.to_parquet(folder / "models.parquet")
+    phases = joined_tables(read_runs([folder]), "paper")["phases"]
+    assert len(phases) == 2 * len(models)
+    assert phases.groupby("phase")["accuracy_people"].first().to_dict() == {"early": 0.7, "late": 0.85}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ import pandas as pd
 
 from humanlike.benchmarks import object_learning_sweep_tables as parts
 from humanlike.benchmarks.object_learning_sweep_people import phase_counts, transformation_table
-from humanlike.benchmarks.object_learning_sweep_tables import EXPERIMENTS, MODEL
+from humanlike.benchmarks.object_learning_sweep_tables import MODEL
+from humanlike.data.object_learning import EXPERIMENTS
 
 CONVENTIONS = ("paper", "v2", "paper_text")
 _NEEDED = ("experiment", "relative_depth", *MODEL)

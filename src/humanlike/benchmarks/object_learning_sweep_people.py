@@ -17,8 +17,8 @@ def phase_counts(phases: pd.DataFrame | None, strong: pd.DataFrame, size: float)
     Raises:
         NotPossibleError: If there is no table of phases, or no strong baseline has a row in it.
     """
-    if phases is None:
-        raise NotPossibleError("the runs hold no accuracies by phase (phases.parquet)")
+    if phases is None or "p_value" not in phases or phases["p_value"].isna().all():
+        raise NotPossibleError("the runs hold no tests of accuracies by phase (phases.parquet)")
     chosen = phases.merge(strong, on=list(MODEL))
     if chosen.empty:
         raise NotPossibleError("no strong baseline has accuracies by phase")

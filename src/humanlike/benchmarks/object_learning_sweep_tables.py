@@ -11,13 +11,13 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from humanlike.data.object_learning import EXPERIMENTS
 from humanlike.stats.anova import two_way_anova
 from humanlike.stats.comparison import Adjustment, compare_pairs
 from humanlike.stats.hypothesis import spearman_table
 from humanlike.stats.rank_groups import rank_groups
 
 MODEL = ("backbone", "layer", "rule")
-EXPERIMENTS = ("high_variation", "one_shot")
 STAGE, RULE = "encoding stage", "update rule"
 ALL_NETWORKS = "all networks"
 _KEY = ["experiment", *MODEL]
@@ -80,7 +80,7 @@ def summary_table(models: pd.DataFrame, convention: str, size: float) -> pd.Data
         value = table[score].to_numpy(float)
         floor = 0.0 if convention == "v2" else _constant(table, "noise_floor")
         guess = _constant(table, f"random_guess_{convention}")
-        p = _column(table, "p_null")
+        p = _column(table, f"p_null_{convention}" if f"p_null_{convention}" in table else "p_null")
         tested = np.isfinite(p)
         row = {
             "experiment": experiment,
@@ -246,7 +246,7 @@ def rank_table(
         NotPossibleError: If there are no replicates of two models, or models are means over seeds.
     """
     if replicates is None:
-        raise NotPossibleError("the runs kept no bootstrap replicates (replicates.parquet)")
+        raise NotPossibleError("the runs kept no bootstrap replicates of this score (replicates.parquet)")
     columns = [c for c in replicates.columns if str(c).startswith("r") and str(c)[1:].isdigit()]
     if replicates.duplicated(_KEY).any():
         raise NotPossibleError("models were run with several seeds, so replicates are not of one resample")

@@ -41,6 +41,11 @@ class Run:
         """Which experiment it is of."""
         return str(self.tables["models"]["experiment"].iloc[0])
 
+    @property
+    def convention(self) -> str:
+        """Whose score the replicates are of."""
+        return str((self.record["details"].get(BENCHMARK) or {}).get("convention", "paper"))
+
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command: exit status 0 when everything is written, 2 for wrong use; errors pass through as exceptions."""
@@ -50,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
 
     settings = SweepSettings(convention=given.convention, strong_share=given.strong, ranked=given.ranked)
     runs = read_runs(given.runs)
-    result = analyse_sweep(joined_tables(runs, settings.score), settings)
+    result = analyse_sweep(joined_tables(runs, settings.convention), settings)
     folder = Path(given.output).expanduser()
     write_sweep(folder, runs, result, settings.convention)
     print("\n".join(_lines(result, settings.score)))
@@ -139,30 +144,55 @@ def _identity(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def joined_tables(runs: Sequence[Run], score: str) -> dict[str, pd.DataFrame]:
+def joined_tables(runs: Sequence[Run], convention: str) -> dict[str, pd.DataFrame]:
     """The tables of all runs together; seeds become a column where runs have several.
 
     Args:
         runs: Finished runs.
-        score: Column of the score, by which the run of the best model is found.
+        convention: Whose score finds the run of the best model; replicates of another one are left out.
     """
     import pandas as pd
+
+    score = f"msen_{convention}"
 
     seeds = {int(run.record["seeds"].get("seed", 0)) for run in runs}
     parts: dict[str, list[pd.DataFrame]] = {}
     for run in runs:
         for name in (n for n in LONG if n in run.tables):
             table = run.tables[name]
+            if name == "replicates" and run.convention != convention:
+                continue
             if name == "models" and len(seeds) > 1:
                 table = table.assign(seed=int(run.record["seeds"].get("seed", 0)))
             parts.setdefault(name, []).append(table)
     tables = {name: pd.concat(found, ignore_index=True) for name, found in parts.items()}
+    if "phases" not in tables:
+        tables |= _overall_phases(tables["models"])
     by_score = sorted(runs, key=lambda run: float(run.tables["models"].get(score, pd.Series([float("inf")])).min()))
     for name in OF_BEST:
         holders = [run for run in by_score if name in run.tables]
         if holders:
             tables[name] = holders[0].tables[name]
     return tables
+
+
+def _overall_phases(models: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Early and late accuracy over all subtasks, from the models' own columns, where runs kept no table of them."""
+    import pandas as pd
+
+    needed = [f"{phase}_accuracy{of}" for phase in ("early", "late") for of in ("", "_people")]
+    if not set(needed) <= set(models.columns):
+        return {}
+    key = models[["backbone", "layer", "rule"]]
+    parts = [
+        key.assign(
+            phase=phase, quartile="all", accuracy=models[f"{phase}_accuracy"],
+            accuracy_people=models[f"{phase}_accuracy_people"],
+        )
+        for phase in ("early", "late")
+    ]  # fmt: skip
+    table = pd.concat(parts, ignore_index=True).dropna(subset=["accuracy", "accuracy_people"])
+    return {"phases": table} if len(table) else {}
 
 
 def write_sweep(folder: Path, runs: Sequence[Run], result: SweepResult, convention: str) -> None:

@@ -102,6 +102,7 @@ def run_figures(score: Score) -> dict[str, Figure]:
     if not details:
         return {}
     tables = {name: pd.DataFrame(rows) for name, rows in (details.get("tables") or {}).items()}
+    tables |= score.result.tables
     reference = {"backbone": score.backbone, "layer": score.layer, **(details.get("reference") or {})}
     experiment = str(details.get("experiment", ""))
     chosen = pd.DataFrame([reference]) if "rule" in reference else None

@@ -68,9 +68,22 @@ _HEADS = {
     "mean_sq": "mean square",
     "f_statistic": "F",
     "accuracy_people": "accuracy, {people}",
+    "early_accuracy_people": "early accuracy, {people}",
+    "late_accuracy_people": "late accuracy, {people}",
     "rank_high": "lowest rank",
     "rank": "rank",
 }
+
+_BOARD = (
+    "experiment", "place", "is_strong", "backbone", "layer", "relative_depth", "rule", "msen_", "lapse_rate",
+    "accuracy", "early_accuracy", "late_accuracy", "consistency", "p_null",
+)  # fmt: skip
+"""What the columns of the printed leaderboard begin with; the file has all."""
+_NOT_ON_BOARD = {
+    f"{name}{end}"
+    for name in ("lapse_rate", "p_null", "consistency_ceiling")
+    for end in ("_paper", "_v2", "_paper_text", "_ci_low", "_ci_high", "_low", "_high", "")
+} - {"lapse_rate", "p_null"}
 
 
 def render_sweep(record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], figures: Mapping[str, str]) -> str:
@@ -138,12 +151,13 @@ def _view(name: str, table: pd.DataFrame, observers: Observers) -> TableView:
     title, caption = PRINTED[name]
     if "experiment" in table:
         table = table.assign(experiment=table["experiment"].map(EXPERIMENT_WORDS))
-    hidden = [c for c in table.columns if c.startswith(("random_guess_", "consistency_ceiling", "noise_floor"))]
+    if name == "leaderboard":
+        table = table[[c for c in table.columns if c.startswith(_BOARD) and c not in _NOT_ON_BOARD]]
     heads = {old: new.format(people=observers.people) for old, new in _HEADS.items()}
     for column in table.columns:
         for end in ("_ci_low", "_ci_high"):
             start = column.removesuffix(end)
             if column.endswith(end) and start in heads:
                 heads[column] = heads[start] + end.removeprefix("_ci")
-    shown = table.drop(columns=hidden).rename(columns=heads)
+    shown = table.rename(columns=heads)
     return table_view(name, title, shown, observers, caption.format(people=observers.people))

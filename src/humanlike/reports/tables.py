@@ -33,10 +33,10 @@ def headline_cells(score: Score) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
             row.title,
-            number(row.model.value),
-            interval(row.model.ci_low, row.model.ci_high),
-            number(row.people.value) if row.people else MISSING,
-            number(row.model.ceiling),
+            number(row.model.value, row.digits),
+            interval(row.model.ci_low, row.model.ci_high, row.digits),
+            number(row.people.value, row.digits) if row.people else MISSING,
+            number(row.model.ceiling, row.digits),
             MISSING if row.model.n is None else count_text(row.model.n),
             row.unit,
         ]

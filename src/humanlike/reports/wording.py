@@ -19,6 +19,9 @@ SIMULATED = "simulated_participants"
 _PEOPLE = "_people"
 
 TITLES: Mapping[str, str] = {
+    "msen_paper": "MSEₙ (paper)",
+    "msen_v2": "MSEₙ (v2)",
+    "msen_paper_text": "MSEₙ (paper text)",
     "accuracy": "Accuracy",
     "entropy": "Response entropy",
     "snp": "Semantic neighbour preference",
@@ -50,11 +53,17 @@ SHORT_TITLES: Mapping[str, str] = {
     "delta_r2_snp": "ΔR², SNP",
 }
 
+SMALL = ("msen", "noise_floor", "random_guess")
+"""What the names of squared errors begin with."""
+
 MEANINGS: Mapping[str, str] = {
     "accuracy": "share of sketches given the label of their concept",
     "entropy": "spread of the labels given; 0 when all answers agree",
     "snp": "how close in meaning the wrong answers are; 1 is as close as can be",
     "jsd": "distance between the model's and people's label distributions; 0 when they are the same",
+    "msen_paper": "squared error of learning curves, the model's noise taken off; the noise floor is the lowest",
+    "msen_v2": "the same by the authors' current code: people's noise taken off too, so that 0 is the lowest",
+    "msen_paper_text": "the same as the paper's words have it",
     "alignment_accuracy": "adjusted R² of people's cell accuracies predicted from the model's",
     "alignment_entropy": "adjusted R² of people's cell entropies predicted from the model's",
     "alignment_snp": "adjusted R² of people's neighbour preference predicted from the model's",
@@ -137,6 +146,11 @@ class ScoreRow:
     unit: str
     model: ScoreValue
     people: ScoreValue | None
+
+    @property
+    def digits(self) -> int:
+        """Decimals of its numbers: squared errors of proportions are small, so that three would show little."""
+        return 5 if self.name.startswith(SMALL) else 3
 
 
 def title(name: str) -> str:

@@ -196,6 +196,8 @@ def test_a_run_draws_its_tables_and_its_page_shows_them(score):
     assert "simulated people" in page
     assert "http-equiv" in page
     assert "<script src" not in page
+    assert "0.00800" in page
+    assert "tables" not in page.split("Object learning</summary>")[1].split("</details>")[0]
 
 
 def test_other_runs_have_no_such_figures(score):

@@ -36,6 +36,7 @@ from humanlike.types import Score
 
 EXPERIMENT_WORDS = {"high_variation": "many views", "one_shot": "one view"}
 KEY = "object_learning"
+STRONG = "strong baselines"
 
 FIGURE_TITLES: Mapping[str, str] = {
     "subtask_curves": "Learning curves, subtask by subtask (Figure 1 D)",
@@ -146,7 +147,7 @@ def sweep_figures(
             rows = board[board["experiment"] == experiment]
             strong = rows[rows["is_strong"]] if strong is None else strong
             drawn |= dict(_scores(rows, column, lines, f"_{experiment}", people))
-    drawn |= dict(_behaviour(known, strong, people, "strong baselines"))
+    drawn |= dict(_behaviour(known, strong, people, STRONG))
     if "experiments" in known:
         drawn["experiments"] = two_experiments(known["experiments"], floors, label=_label(convention))
     return {name: figure for name, figure in drawn.items() if figure is not None}
@@ -172,7 +173,9 @@ def _behaviour(tables: Mapping[str, pd.DataFrame], chosen: pd.DataFrame | None, 
     if chosen is not None:
         chosen = chosen[list(MODEL_KEY)]
     if "subtask_curves" in tables:
-        yield "subtask_curves", subtask_curves(tables["subtask_curves"], people=people, model=name)
+        # These set one model beside people: of a sweep, its best.
+        single = "best model" if name == STRONG else name
+        yield "subtask_curves", subtask_curves(tables["subtask_curves"], people=people, model=single)
     if "curves" in tables:
         yield "curves", model_curves(tables["curves"], chosen, people=people, name=name)
     if "phases" in tables:

@@ -133,7 +133,7 @@ class SimulatedPeople:
     """
 
     backbone: str = "tf_efficientnet_lite0"
-    layer: str = "blocks.4"
+    layer: str = "pre_logits"
     rule: str = "square"
     alpha: float = 1.0
     lapse: float = 0.1

@@ -240,7 +240,9 @@ def score_figures(score: Score, examples: Sequence[Example] = ()) -> dict[str, F
         "layers": _layers(details.get("layers"), score.backbone),
         "sketches": sketch_strip(examples, unit=unit, people=people),
     }
-    return {name: figure for name, figure in (figures | _object_learning(score)).items() if figure is not None}
+    if learning := _object_learning(score):
+        del figures["by_condition"]  # its learning curves show the same, with a hundred trials in mind
+    return {name: figure for name, figure in (figures | learning).items() if figure is not None}
 
 
 def _object_learning(score: Score) -> dict[str, Figure | None]:

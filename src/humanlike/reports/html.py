@@ -22,7 +22,6 @@ from humanlike.reports import wording
 from humanlike.reports.config_record import config_text
 from humanlike.reports.figures import GRID, INK, MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR
 from humanlike.reports.gallery import Example
-from humanlike.reports.object_learning_figures import KEY as OBJECT_LEARNING
 from humanlike.reports.object_learning_figures import figure_caption, figure_title
 from humanlike.reports.tables import condition_cells, counts_line, headline_cells, protocol_line
 from humanlike.reports.wording import ScoreRow
@@ -87,7 +86,7 @@ def render_report(
         protocol_line=protocol_line(score.result.protocol),
         overridden=set(score.result.protocol.get("overridden", ())),
         record=_record(score),
-        details=[(wording.title(k), leaves(v)) for k, v in _details(score).items()],
+        details=[(wording.title(str(k)), leaves(v)) for k, v in json_ready(score.result.details).items()],
         config=config_text(config) if config else "",
         bibtex=bibtex,
     )
@@ -145,15 +144,6 @@ def _scale(row: ScoreRow) -> Mapping[str, float] | None:
     high = 1.0 if high <= 1.0 else high * 1.1
     return {k: round(100 * (v - low) / (high - low), 2) for k, v in finite.items()} | {
         "zero": -100 * low / (high - low)
-    }
-
-
-def _details(score: Score) -> dict[str, Any]:
-    """Everything else that is worth keeping, but for long tables, which figures show and files hold."""
-    details = json_ready(score.result.details)
-    return {
-        str(k): {name: entry for name, entry in v.items() if name != "tables"} if k == OBJECT_LEARNING else v
-        for k, v in details.items()
     }
 
 

@@ -1,7 +1,7 @@
 """Every figure of object learning, drawn from its tables: what there is to draw is drawn, and nothing else.
 
-A run hands its tables on in `details["object_learning"]`: `experiment` (high_variation or one_shot), `convention`,
-`reference` (the `layer` and `rule` whose score is the run's) and `tables`, name → list of rows. A sweep has one folder
+A run has its tables in `result.tables`, and in `details["object_learning"]` its `experiment` (high_variation or
+one_shot), `convention` and `reference` (the `layer` and `rule` whose score is the run's). A sweep has one folder
 of tables (`humanlike.benchmarks.object_learning_sweep`). The tables are described where each figure is made:
     subtask_curves, curves, individuals, individual_curves: `humanlike.reports.object_learning_curves`
     models (leaderboard), summary, experiments: `humanlike.reports.object_learning_scores`
@@ -102,8 +102,7 @@ def run_figures(score: Score) -> dict[str, Figure]:
     details = score.result.details.get(KEY)
     if not details:
         return {}
-    tables = {name: pd.DataFrame(rows) for name, rows in (details.get("tables") or {}).items()}
-    tables |= score.result.tables
+    tables = {n: t for n, t in score.result.tables.items() if len(t)}
     reference = {"backbone": score.backbone, "layer": score.layer, **(details.get("reference") or {})}
     experiment = str(details.get("experiment", ""))
     chosen = pd.DataFrame([reference]) if "rule" in reference else None

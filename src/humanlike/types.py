@@ -243,6 +243,7 @@ class BenchmarkResult:
         flags: Statements that must stand next to the scores.
         protocol: Name of the preset and the value of every switch.
         details: Anything else worth keeping: readout certificate, replicates' summary, baselines.
+        tables: Name → further table, written to a file of its own.
     """
 
     scores: Mapping[str, ScoreValue]
@@ -253,6 +254,7 @@ class BenchmarkResult:
     flags: tuple[str, ...] = ()
     protocol: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,7 @@ class EncodedLayers:
 
     Attributes:
         store: Where the inner products are.
+        backbone: Name of the network.
         layers: Names in depth order.
         depth: Layer → relative depth in (0, 1].
         shapes: Layer → shape of its activation for one image.
@@ -104,6 +105,7 @@ class EncodedLayers:
     """
 
     store: GramStore
+    backbone: str
     layers: tuple[str, ...]
     depth: Mapping[str, float]
     shapes: Mapping[str, tuple[int, ...]]
@@ -205,4 +207,4 @@ def encode(
         "transform": sha256_value(facts["images"]["transform"]),
         "features": store.key,
     }
-    return EncodedLayers(store, names, depth, shapes, hashes, {**arithmetic, **info}, passed_over)
+    return EncodedLayers(store, backbone.name, names, depth, shapes, hashes, {**arithmetic, **info}, passed_over)

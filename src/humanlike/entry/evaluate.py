@@ -129,8 +129,10 @@ def write_score(
     from humanlike.reports.gallery import gallery_examples
     from humanlike.reports.run_folder import write_run
     from humanlike.reports.tracking import log_score
+    from humanlike.types import Sketches
 
-    examples = gallery_examples(data, score.result.items) if with_report else ()
+    has_sketches = with_report and isinstance(data, Sketches)
+    examples = gallery_examples(data, score.result.items) if has_sketches else ()
     figures = score_figures(score, examples) if with_report else {}
     bibtex = str(score.result.details.get("bibtex", ""))
     write_run(score, folder, plain, figures=figures, examples=examples, bibtex=bibtex)
@@ -161,13 +163,16 @@ def score_from_config(
     from humanlike.entry.pipeline import run_benchmark
     from humanlike.entry.targets import build, check_values
     from humanlike.reports.config_record import masked_config
+    from humanlike.types import Sketches
 
     check_values(extract_features, config.extraction, "extraction")
     data = build(config.dataset) if data is None else data
     if log is not None:
-        log.write("data", name=data.name, items=len(data), dropped=dict(data.dropped))
+        items = len(data) if isinstance(data, Sketches) else len(data.images)
+        log.write("data", name=data.name, items=items, dropped=dict(data.dropped))
+    network = build(config.backbone) if backbone is None else backbone
     score = run_benchmark(
-        build(config.backbone) if backbone is None else backbone,
+        network,
         data,
         build(config.benchmark) if benchmark is None else benchmark,
         build(config.readout),
@@ -176,7 +181,20 @@ def score_from_config(
         cache_dir=Path(config.paths.cache) / "features",
         seed=config.seed,
         extraction=dict(config.extraction),
+        further=_what_people_see_with(data, network),
     )
     if score is not None:
         score = replace(score, hashes={**score.hashes, "config": config_hash(masked_config(config))})
     return score, data
+
+
+def _what_people_see_with(data: Any, network: Any) -> dict[str, Any]:
+    """The network that simulated people see with, where it is another one than the model's."""
+    from humanlike.data.object_learning import ObjectLearningData, SimulatedPeople
+    from humanlike.entry.conf import compose
+    from humanlike.entry.targets import build
+
+    people = data.people if isinstance(data, ObjectLearningData) else None
+    if not isinstance(people, SimulatedPeople) or people.backbone == network.name:
+        return {}
+    return {"people_backbone": build(compose("evaluate", [f"backbone={people.backbone}"]).backbone)}

@@ -23,6 +23,8 @@ from humanlike.types import BenchmarkResult, Features, Score, Sketches
 if TYPE_CHECKING:
     import pytorch_lightning as pl
 
+    from humanlike.data.object_learning import ObjectLearningData
+
 VERSIONS_OF = (
     "humanlike",
     "torch",
@@ -64,10 +66,53 @@ class LayersBenchmark(Benchmark, Protocol):
         """Compute everything; features are read layer by layer."""
 
 
+class MeasuredBackbone(Protocol):
+    """What a `BackboneBenchmark` gives: a result, the layer that it is of, and facts about the extraction."""
+
+    @property
+    def result(self) -> BenchmarkResult:
+        """Scores and tables."""
+
+    @property
+    def layer(self) -> str:
+        """The layer whose tables the result holds."""
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """`weights`, `transform`, `data`, `features` hex digests."""
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """Facts about the extraction."""
+
+
+@runtime_checkable
+class BackboneBenchmark(Protocol):
+    """A benchmark that asks the network itself, without a readout; see `humanlike.benchmarks.object_learning`."""
+
+    identifier: str
+    version: str
+    bibtex: str
+
+    def run_backbone(
+        self,
+        backbone: Backbone,
+        data: Any,
+        *,
+        layer: str | None = None,
+        seed: int = 0,
+        cache_dir: Path | None = None,
+        trainer: Any = None,
+        extraction: Mapping[str, Any] | None = None,
+        **further: Any,
+    ) -> MeasuredBackbone | None:
+        """Compute everything; None in every process but the first."""
+
+
 def run_benchmark(
     backbone: Backbone | RecordedAnswers,
-    data: Sketches,
-    benchmark: Benchmark,
+    data: Sketches | ObjectLearningData,
+    benchmark: Benchmark | BackboneBenchmark,
     readout: Readout,
     *,
     layer: str | None = None,
@@ -75,6 +120,7 @@ def run_benchmark(
     cache_dir: Path | None = None,
     seed: int = 0,
     extraction: Mapping[str, Any] | None = None,
+    further: Mapping[str, Any] | None = None,
 ) -> Score | None:
     """Score a backbone on a benchmark, on one of its layers or on as many as the benchmark asks for.
 
@@ -89,18 +135,30 @@ def run_benchmark(
         cache_dir: Where features are kept; None = a temporary folder.
         seed: Global seed of folds, bootstrap and splits.
         extraction: Further keywords of `extract_features`.
+        further: Further keywords of a `BackboneBenchmark`.
 
     Returns:
         The score, or None in every process but the first of a multi-process run.
     """
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     options = {"trainer": trainer, "cache_dir": cache_dir, **(extraction or {})}
-    measure = _layer_profile if isinstance(benchmark, LayersBenchmark) else _one_layer
-    found = measure(backbone, data, benchmark, readout, layer, seed, options)
+    own = {"trainer": trainer, "cache_dir": cache_dir, "extraction": extraction, **(further or {})}
+    found: tuple[BenchmarkResult, Features | MeasuredBackbone] | None
+    if isinstance(benchmark, BackboneBenchmark):
+        found = _whole_backbone(backbone, data, benchmark, layer, seed, own)
+    elif not isinstance(data, Sketches):
+        raise ValueError(
+            f"{data.name} is an experiment of object learning, but benchmark={benchmark.identifier} needs sketches or "
+            "labelled images; use benchmark=object_learning"
+        )
+    else:
+        measure = _layer_profile if isinstance(benchmark, LayersBenchmark) else _one_layer
+        found = measure(backbone, data, benchmark, readout, layer, seed, options)
     if found is None:
         return None
     result, features = found
-    details = {**result.details, "bibtex": benchmark.bibtex, "extraction": dict(features.info), "dataset": _about(data)}
+    about = _about(data) if isinstance(data, Sketches) else _about_objects(data)
+    details = {**result.details, "bibtex": benchmark.bibtex, "extraction": dict(features.info), "dataset": about}
     result = replace(result, details=details, flags=(*result.flags, *precision_flags(features.info)))
     return Score(
         benchmark=benchmark.identifier,
@@ -116,6 +174,21 @@ def run_benchmark(
         seconds=time.perf_counter() - began,
         digest=digest(result.items, result.counts),
     )
+
+
+def _whole_backbone(
+    backbone: Backbone | RecordedAnswers,
+    data: Sketches | ObjectLearningData,
+    benchmark: BackboneBenchmark,
+    layer: str | None,
+    seed: int,
+    options: Mapping[str, Any],
+) -> tuple[BenchmarkResult, MeasuredBackbone] | None:
+    """The result and facts of a benchmark that asks the network itself; None in every process but the first."""
+    if isinstance(backbone, RecordedAnswers):
+        raise ValueError(f"{benchmark.identifier} needs a network, but recorded answers are no network")
+    found = benchmark.run_backbone(backbone, data, layer=layer, seed=seed, **options)
+    return None if found is None else (found.result, found)
 
 
 def _one_layer(
@@ -198,4 +271,17 @@ def _about(data: Sketches) -> dict[str, Any]:
         "dropped": dict(data.dropped),
         "responses": 0 if data.responses is None else len(data.responses.table),
         "responses_dropped": {} if data.responses is None else dict(data.responses.dropped),
+    }
+
+
+def _about_objects(data: ObjectLearningData) -> dict[str, Any]:
+    return {
+        "source": data.source,
+        "experiment": data.experiment,
+        "items": len(data.images),
+        "warmup": 0 if data.warmup is None else len(data.warmup),
+        "subtasks": len(data.subtasks),
+        "trials": data.num_trials,
+        "dropped": dict(data.dropped),
+        "people": type(data.people).__name__,
     }

@@ -3,6 +3,7 @@
 ```
 score.json      the score in the schema "humanlike.score/1"; its presence says that the run is finished
 cells.parquet   one row a cell          items.parquet   one row an item
+<name>.parquet  further tables that some benchmarks have, named in score.json under "tables"
 config.yaml     resolved, secrets masked
 figures/*.svg   report.html             log.jsonl       events (see `humanlike.reports.event_log`)
 ```
@@ -90,6 +91,7 @@ def score_record(score: Score) -> dict[str, Any]:
     record |= {name: getattr(score, name) for name in _MAPPINGS}
     record["conditions"] = result.conditions.to_dict(orient="records")
     record["details"] = result.details
+    record["tables"] = sorted(result.tables)
     return json_ready(record)
 
 
@@ -139,6 +141,8 @@ def write_run(
     write_config(folder / "config.yaml", config)
     write_table(folder / "cells.parquet", score.result.cells)
     write_table(folder / "items.parquet", score.result.items)
+    for name, table in score.result.tables.items():
+        write_table(folder / f"{name}.parquet", table)
     drawn = score_figures(score, examples) if figures is None else figures
     svgs = {name: figure_svg(figure) for name, figure in drawn.items()}
     for name, figure in drawn.items():
@@ -179,7 +183,9 @@ def read_run(run_dir: str | Path) -> Score:
     """
     folder = Path(run_dir)
     record = read_record(folder)
-    absent = [name for name in ("cells.parquet", "items.parquet") if not (folder / name).is_file()]
+    further = list(record.get("tables", []))
+    files = [f"{name}.parquet" for name in ("cells", "items", *further)]
+    absent = [name for name in files if not (folder / name).is_file()]
     if absent:
         raise FileNotFoundError(f"{folder} lacks {', '.join(absent)}, which a finished run has; was it copied in part?")
     result = BenchmarkResult(
@@ -191,6 +197,7 @@ def read_run(run_dir: str | Path) -> Score:
         flags=tuple(record["flags"]),
         protocol=record["protocol"],
         details=record["details"],
+        tables={name: pq.read_table(folder / f"{name}.parquet").to_pandas() for name in further},
     )
     return Score(result=result, run_dir=str(folder), **{name: record[name] for name in (*_SCALARS, *_MAPPINGS)})
 

@@ -1,0 +1,127 @@
+"""A model's sessions: drawn once for an experiment, simulated for every layer from its inner products.
+
+Array legend: S subtasks, R rules, n sessions of a subtask, T trials, N images of a subtask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from humanlike.benchmarks.object_learning_conventions import Simulation
+from humanlike.data.object_learning import HIGH_VARIATION, ObjectLearningData
+from humanlike.interfaces import Learner
+from humanlike.learners import (
+    SessionDraws,
+    UpdateRule,
+    draw_high_variation,
+    draw_one_shot,
+    simulate_gram,
+    simulate_learner,
+)
+from humanlike.rng import address_seed
+
+
+@dataclass
+class ModelSessions:
+    """Sessions of one experiment, the same for all layers and rules, so that their comparisons are paired.
+
+    Attributes:
+        data: The experiment.
+        sessions: n, sessions of each subtask.
+        seed: Global seed.
+        rules: Names of update rules, or rules.
+        learners: Name → learner of the user's own, simulated session by session.
+        alpha: Learning rate.
+        device: None: compiled code on the CPU; otherwise batched tensors on this device.
+    """
+
+    data: ObjectLearningData
+    sessions: int
+    seed: int
+    rules: Sequence[str | UpdateRule]
+    learners: Mapping[str, Learner] = field(default_factory=dict)
+    alpha: float = 1.0
+    device: str | None = None
+    _drawn: dict[str, list[SessionDraws]] = field(default_factory=dict, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The R names of rules and learners."""
+        return (*(rule if isinstance(rule, str) else rule.name for rule in self.rules), *self.learners)
+
+    def draws(self, subtask: int, trial_order: str) -> SessionDraws:
+        """Orders, correct actions and coins of all sessions of a subtask, drawn when first asked for."""
+        if trial_order not in self._drawn:
+            self._drawn[trial_order] = [
+                self._draw(s, trial_order, self.sessions) for s in range(len(self.data.subtasks))
+            ]
+        return self._drawn[trial_order][subtask]
+
+    def _draw(self, subtask: int, trial_order: str, sessions: int | Sequence[int]) -> SessionDraws:
+        _, side_N = self.data.subtask_rows(subtask)
+        name, (first, second) = self.data.subtask_names[subtask], np.bincount(side_N, minlength=2).tolist()
+        if self.data.experiment == HIGH_VARIATION:
+            return draw_high_variation(
+                self.seed,
+                name,
+                sessions,
+                num_images=(first, second),
+                num_trials=self.data.num_trials,
+                trial_order=trial_order,
+            )
+        return draw_one_shot(self.seed, name, sessions, num_tests=(first - 1, second - 1))
+
+    def simulate(self, grams: Sequence[np.ndarray], simulation: Simulation) -> list[np.ndarray]:
+        """Whether every choice was correct.
+
+        Args:
+            grams: For every subtask the (N, N) inner products of its calibrated features.
+            simulation: Which order of trials.
+
+        Returns:
+            S tables (R, n, T) bool.
+        """
+        return [
+            self._correct(gram_NN, self.draws(subtask, simulation.trial_order)) for subtask, gram_NN in enumerate(grams)
+        ]
+
+    def one_session(self, subtask: int, session: int, gram_NN: np.ndarray, simulation: Simulation) -> np.ndarray:
+        """(R, T) bool of one session, recomputed alone from its address; identical to its row of `simulate`."""
+        return self._correct(gram_NN, self._draw(subtask, simulation.trial_order, [session]))[:, 0]
+
+    def _correct(self, gram_NN: np.ndarray, draws: SessionDraws) -> np.ndarray:
+        parts = []
+        if self.rules:
+            choices_RST = simulate_gram(
+                gram_NN,
+                draws.order_ST,
+                draws.correct_action_ST,
+                draws.coins_ST,
+                self.rules,
+                alpha=self.alpha,
+                device=self.device,
+            )
+            parts.append(choices_RST == draws.correct_action_ST)
+        for name, learner in self.learners.items():
+            seeds = [address_seed(self.seed, "learner", name, int(s)) % 2**31 for s in draws.sessions_S]
+            own_ST = simulate_learner(learner, features_of(gram_NN), draws.order_ST, draws.correct_action_ST, seeds)
+            parts.append((own_ST == draws.correct_action_ST)[None])
+        return np.concatenate(parts)
+
+
+def features_of(gram_NN: np.ndarray) -> np.ndarray:
+    """(N, N) rows whose inner products are the given ones: the images' features, turned into as many axes as images.
+
+    A learner that only adds, compares or takes inner products and distances of images cannot tell them from the
+    layer's own features.
+
+    Example:
+        >>> x_ND = features_of(np.array([[1.0, 0.6], [0.6, 1.0]]))
+        >>> np.round(x_ND @ x_ND.T, 12).tolist()
+        [[1.0, 0.6], [0.6, 1.0]]
+    """
+    value_N, vector_NN = np.linalg.eigh(gram_NN)
+    return vector_NN * np.sqrt(np.maximum(value_N, 0.0))

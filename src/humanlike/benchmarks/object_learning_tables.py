@@ -1,0 +1,253 @@
+"""The tables and scores of a run of object learning."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from humanlike.benchmarks.object_learning_conventions import CONVENTIONS
+from humanlike.benchmarks.object_learning_encoding import EncodedLayers
+from humanlike.benchmarks.object_learning_people import HighVariationPeople
+from humanlike.benchmarks.object_learning_scores import LayerResult
+from humanlike.benchmarks.object_learning_sessions import ModelSessions
+from humanlike.data.object_learning import ObjectLearningData
+from humanlike.types import BenchmarkResult, ScoreValue
+
+BLOCK_TRIALS = 10
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a run is about.
+
+    Attributes:
+        data: The experiment, people resolved.
+        sessions: The model's sessions.
+        people: People's side, or None.
+        encoded: The network's layers.
+        reference: The reference layer.
+        rule: The reference rule.
+        convention: The main convention.
+        record: Settings for the protocol.
+    """
+
+    data: ObjectLearningData
+    sessions: ModelSessions
+    people: HighVariationPeople | None
+    encoded: EncodedLayers
+    reference: str
+    rule: str
+    convention: str
+    record: Mapping[str, Any]
+
+
+def assembled(study: Study, results: Mapping[str, LayerResult]) -> BenchmarkResult:
+    """Scores of the reference layer and rule, and the tables of all."""
+    tables = {
+        "models": _joined(study, {layer: r.models for layer, r in results.items()}),
+        "curves": _joined(study, {layer: r.curves for layer, r in results.items()}),
+        "replicates": _joined(study, {layer: r.replicates for layer, r in results.items()}),
+    }
+    rule = study.sessions.names.index(study.rule)
+    k_ST = results[study.reference].k_RST[rule]
+    row = results[study.reference].models.iloc[rule].to_dict()
+    tables["subtask_curves"] = _subtask_curves(study, k_ST)
+    if study.people is None:
+        tables.pop("replicates")
+    items = _items(study)
+    details = {
+        "object_learning": {
+            "experiment": study.data.experiment,
+            "convention": study.convention,
+            "reference": {"layer": study.reference, "rule": study.rule},
+            "layers_passed_over": study.encoded.passed_over,
+            "best": _best(tables["models"], study.convention),
+        },
+        "conditions_unit": "trial",
+        "chance": {"accuracy": 0.5},
+    }
+    return BenchmarkResult(
+        scores=_scores(study, row),
+        cells=_cells(study, k_ST),
+        items=items,
+        conditions=_conditions(study, k_ST),
+        counts=_counts(study),
+        flags=_flags(study),
+        protocol=study.record,
+        details=details,
+        tables=tables,
+    )
+
+
+def _joined(study: Study, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    parts = []
+    for layer, table in tables.items():
+        part = table.copy()
+        for place, (name, value) in enumerate(
+            (
+                ("experiment", study.data.experiment),
+                ("backbone", study.encoded.backbone),
+                ("layer", layer),
+                ("relative_depth", study.encoded.depth[layer]),
+            )
+        ):
+            part.insert(place, name, value)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def _scores(study: Study, row: Mapping[str, Any]) -> dict[str, ScoreValue]:
+    cells = len(study.data.subtasks) * study.data.num_trials
+    scores = {}
+    for name in (study.convention, *(c for c in CONVENTIONS if c != study.convention)):
+        scores[f"msen_{name}"] = _value(row, f"msen_{name}", cells, "accuracy²")
+    scores["lapse_rate"] = _value(row, "lapse_rate", cells)
+    scores["noise_floor"] = _value(row, "noise_floor", cells, "accuracy²")
+    scores["p_null"] = _value(row, "p_null", None)
+    scores["consistency"] = _value(row, "consistency", len(study.data.subtasks), "rho")
+    for name in ("accuracy", "early_accuracy", "late_accuracy"):
+        scores[name] = _value(row, name, cells)
+        scores[f"{name}_people"] = _value(row, f"{name}_people", cells)
+    return scores
+
+
+def _value(row: Mapping[str, Any], name: str, n: int | None, unit: str = "") -> ScoreValue:
+    ends = (_number(row.get(f"{name}_{end}")) for end in ("ci_low", "ci_high", "ceiling"))
+    low, high, ceiling = ends
+    value = _number(row.get(name))
+    return ScoreValue(value, low, high, ceiling, n=None if value is None else n, unit=unit)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def _best(models: pd.DataFrame, convention: str) -> dict[str, Any] | None:
+    """The best of all models by the main convention: chosen among many on the same data, hence an optimistic number."""
+    column = f"msen_{convention}"
+    if column not in models or models[column].isna().all():
+        return None
+    best = models.loc[models[column].idxmin()]
+    return {"layer": best["layer"], "rule": best["rule"], column: float(best[column]), "optimistic": True}
+
+
+def _blocks(study: Study) -> list[slice]:
+    trials = study.data.num_trials
+    return [slice(start, min(start + BLOCK_TRIALS, trials)) for start in range(0, trials, BLOCK_TRIALS)]
+
+
+def _cells(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
+    """One row a subtask and block of trials; the condition is the block's last trial."""
+    rows = []
+    share_ST = k_ST / study.sessions.sessions
+    for s, name in enumerate(study.data.subtask_names):
+        for block in _blocks(study):
+            row: dict[str, Any] = {
+                "cell": len(rows),
+                "concept": name,
+                "condition": float(block.stop),
+                "n_items": study.sessions.sessions,
+                "accuracy": float(share_ST[s, block].mean()),
+            }
+            if study.people is not None:
+                row["accuracy_people"] = float(study.people.share_ST[s, block].mean())
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _conditions(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
+    """One row a block of trials: means and standard errors over subtasks."""
+    sides = {"": k_ST / study.sessions.sessions}
+    if study.people is not None:
+        sides["_people"] = study.people.share_ST
+    rows = []
+    for block in _blocks(study):
+        row: dict[str, Any] = {"condition": float(block.stop)}
+        for side, share_ST in sides.items():
+            mean_S = share_ST[:, block].mean(axis=1)
+            row[f"accuracy{side}"] = float(mean_S.mean())
+            row[f"accuracy{side}_sem"] = float(mean_S.std(ddof=1) / len(mean_S) ** 0.5) if len(mean_S) > 1 else None
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _subtask_curves(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
+    trials = study.data.num_trials
+    table = pd.DataFrame(
+        {
+            "subtask": np.repeat(study.data.subtask_names, trials),
+            "trial": np.tile(np.arange(1, trials + 1), len(study.data.subtasks)),
+            "correct": k_ST.ravel(),
+            "sessions": study.sessions.sessions,
+            "accuracy": (k_ST / study.sessions.sessions).ravel(),
+        }
+    )
+    if study.people is not None:
+        table["accuracy_people"] = study.people.share_ST.ravel()
+    return table
+
+
+def _items(study: Study) -> pd.DataFrame:
+    """One row a session of the reference model; `trials_hash` makes the run's digest cover every single choice."""
+    convention = CONVENTIONS[study.convention].simulation
+    gram = study.encoded.read(study.reference).calibrated(convention.norm_quantile)
+    rule = study.sessions.names.index(study.rule)
+    tables = study.sessions.simulate(gram, convention)
+    parts = []
+    for name, table in zip(study.data.subtask_names, tables, strict=True):
+        correct_ST = table[rule]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "session_id": [f"{name}:{s}" for s in range(len(correct_ST))],
+                    "subtask": name,
+                    "session": np.arange(len(correct_ST)),
+                    "trials": correct_ST.shape[1],
+                    "correct": correct_ST.sum(axis=1),
+                    "trials_hash": [_hash(row) for row in correct_ST],
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True).assign(error=None)
+
+
+def _hash(correct_T: np.ndarray) -> int:
+    """63 bits of a digest over which trials were correct."""
+    return int.from_bytes(hashlib.sha256(np.packbits(correct_T).tobytes()).digest()[:8], "little") >> 1
+
+
+def _counts(study: Study) -> dict[str, int]:
+    data = study.data
+    counts = {
+        "items_total": len(data.subtasks) * study.sessions.sessions,
+        "items_used": len(data.subtasks) * study.sessions.sessions,
+        "items_failed": 0,
+        "subtasks": len(data.subtasks),
+        "trials": data.num_trials,
+        "images": len(data.images),
+        "warmup_images": 0 if data.warmup is None else len(data.warmup),
+        "layers": len(study.encoded.layers),
+        "rules": len(study.sessions.names),
+    }
+    if study.people is not None:
+        counts["people_sessions"] = int(study.people.resampled.n_S.sum())
+    return counts
+
+
+def _flags(study: Study) -> tuple[str, ...]:
+    data, people = study.data, study.people
+    told = {
+        "simulated_participants": data.simulated or bool(getattr(data.people, "simulated", False)),
+        "no_people": people is None,
+        "calibrated_on_the_experiments_images": data.warmup is None,
+        f"layers_passed_over:{study.encoded.passed_over}": study.encoded.passed_over,
+        f"layer_fixed_beforehand:{study.reference}": True,
+        "features_not_projected": study.record["encoding"]["projection"] == "none",
+    }
+    flags = [*data.flags, *(flag for flag, holds in told.items() if holds), *(people.flags if people else ())]
+    return tuple(dict.fromkeys(flags))

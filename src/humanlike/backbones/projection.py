@@ -5,8 +5,11 @@ Shape legend: B rows, D features, K outputs.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from typing import IO
 
 import numpy as np
 import torch
@@ -15,6 +18,8 @@ from scipy.fft import next_fast_len
 from humanlike.rng import generator
 
 BLOCK_ROWS = 2048
+FREE_SPACE = 3
+"""A matrix goes into a temporary file where the disk has room for so many of its size."""
 
 
 class Projection(ABC):
@@ -44,7 +49,8 @@ class GaussianProjection(Projection):
     """x (B, D) → x G (B, K), entries of G independent normal with variance 1/K: squared distances are kept on average.
 
     G is drawn in blocks of rows, each with its own address below the seed, so that it depends on D, K and the seed
-    alone and a matrix larger than memory can be drawn block by block, again for every batch.
+    alone. A matrix that is not kept in memory is drawn once and read back from a temporary file, or, where the disk has
+    no room for it, drawn again for every batch; both give the same bits.
 
     Args:
         num_features: D.
@@ -59,6 +65,8 @@ class GaussianProjection(Projection):
     def __init__(self, num_features: int, num_outputs: int, seed: int = 0, keep: bool = True) -> None:
         super().__init__(num_features, num_outputs, seed, keep)
         self._kept: dict[int, torch.Tensor] = {}
+        self._file: IO[bytes] | None = None
+        self._written = 0
 
     @property
     def nbytes(self) -> int:
@@ -76,14 +84,35 @@ class GaussianProjection(Projection):
     def _block(self, block: int, device: torch.device) -> torch.Tensor:
         if block not in self._kept:
             rows = min(BLOCK_ROWS, self.num_features - block * BLOCK_ROWS)
+            if block < self._written:
+                return self._read(block, rows).to(device)
             random = generator(self.seed, "gaussian_projection", self.num_features, self.num_outputs, block)
             normal = random.standard_normal((rows, self.num_outputs), dtype="float32")
-            matrix = torch.from_numpy(normal).to(device) / self.num_outputs**0.5
+            matrix = torch.from_numpy(normal) / self.num_outputs**0.5
             if not self.keep:
-                return matrix
+                self._write(block, matrix)
+                return matrix.to(device)
             self._kept[block] = matrix
         self._kept[block] = self._kept[block].to(device)
         return self._kept[block]
+
+    def _write(self, block: int, matrix: torch.Tensor) -> None:
+        if block != self._written:
+            return
+        if self._file is None:
+            if shutil.disk_usage(tempfile.gettempdir()).free < FREE_SPACE * self.nbytes:
+                return
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the projection; gone with it)
+        self._file.write(matrix.numpy().tobytes())
+        self._file.flush()
+        self._written += 1
+
+    def _read(self, block: int, rows: int) -> torch.Tensor:
+        """A block in the file, mapped: its pages belong to the system's cache, not to this process."""
+        assert self._file is not None
+        offset = 4 * block * BLOCK_ROWS * self.num_outputs
+        mapped = np.memmap(self._file, np.float32, "c", offset, (rows, self.num_outputs))
+        return torch.from_numpy(mapped)
 
 
 class StructuredProjection(Projection):

@@ -16,6 +16,7 @@ import numpy as np
 
 from humanlike.benchmarks.object_learning_conventions import CONVENTIONS, convention
 from humanlike.benchmarks.object_learning_encoding import EncodedLayers, Encoding, encode
+from humanlike.benchmarks.object_learning_one_shot import OneShotSide, one_shot_layer, one_shot_people
 from humanlike.benchmarks.object_learning_people import (
     HighVariationPeople,
     high_variation_people,
@@ -33,7 +34,7 @@ from humanlike.types import BenchmarkResult
 
 PAPER_RULE_NAMES = tuple(rule.name for rule in PAPER_RULES)
 TRUTH = Encoding(layers=())
-"""Simulated people see images in this way, whatever way the model is asked to."""
+"""Simulated people see images in this way, whatever way the model is asked to (but for the size)."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ class ObjectLearningBenchmark:
             shared = self._sees_as_people(backbone, data, seed)
             always = (reference, *((data.people.layer,) if shared else ()))  # type: ignore[union-attr]
             encoded = encode(backbone, data, self.encoding, always=always, seed=seed, **options)
-            truth = encoded if shared else _truth(backbone, people_backbone, data, options)
+            truth = encoded if shared else _truth(backbone, people_backbone, data, self.encoding.size, options)
             if encoded is None:
                 return None
             return self._measured(encoded, truth, data, reference, seed, root)
@@ -185,7 +186,8 @@ class ObjectLearningBenchmark:
             isinstance(people, SimulatedPeople)
             and people.backbone == backbone.name
             and people.seed == seed
-            and replace(self.encoding, layers=(), widest=None, store=TRUTH.store) == replace(TRUTH, widest=None)
+            and replace(self.encoding, layers=(), widest=None, store=TRUTH.store)
+            == replace(TRUTH, widest=None, size=self.encoding.size)
         )
 
     def _measured(
@@ -199,7 +201,8 @@ class ObjectLearningBenchmark:
     ) -> Measured:
         data = _resolved(data, truth)
         sessions = ModelSessions(data, self.sessions, seed, self.rules, self.learners, self.alpha, self.device)
-        people = high_variation_people(data, self.sessions, self.replicates, seed)
+        prepare = high_variation_people if data.experiment == HIGH_VARIATION else one_shot_people
+        people = prepare(data, self.sessions, self.replicates, seed)
         results = self._layers(encoded, sessions, people, data, seed, root)
         record = {
             "convention": self.convention,
@@ -221,7 +224,7 @@ class ObjectLearningBenchmark:
         self,
         encoded: EncodedLayers,
         sessions: ModelSessions,
-        people: HighVariationPeople | None,
+        people: HighVariationPeople | OneShotSide | None,
         data: ObjectLearningData,
         seed: int,
         root: Path,
@@ -243,7 +246,12 @@ class ObjectLearningBenchmark:
             path = root / "object_learning" / f"{sha256_value({**facts, 'layer': layer})[:32]}.json"
             kept = None if self.learners else _read(path)  # a learner of the user's own may have changed
             if kept is None:
-                kept = layer_result(encoded.read(layer), sessions, people, draws, self.convention)
+                gram = encoded.read(layer)
+                if isinstance(people, OneShotSide) or data.experiment != HIGH_VARIATION:
+                    side = people if isinstance(people, OneShotSide) else None
+                    kept = one_shot_layer(gram, sessions, side, self.convention)
+                else:
+                    kept = layer_result(gram, sessions, people, draws, self.convention)
                 write_json(path, kept.to_json())
             results[layer] = kept
         return results
@@ -265,7 +273,11 @@ def _rule_record(name: str) -> dict[str, Any]:
 
 
 def _truth(
-    backbone: Backbone, people_backbone: Backbone | None, data: ObjectLearningData, options: Mapping[str, Any]
+    backbone: Backbone,
+    people_backbone: Backbone | None,
+    data: ObjectLearningData,
+    size: int,
+    options: Mapping[str, Any],
 ) -> EncodedLayers | None:
     """What simulated people see; None where people are not simulated."""
     people = data.people
@@ -276,13 +288,11 @@ def _truth(
         raise ValueError(
             f"{data.name}: people are simulated with the network {people.backbone!r}; hand it on as people_backbone"
         )
-    return encode(seeing, data, TRUTH, always=[people.layer], seed=people.seed, **options)
+    return encode(seeing, data, replace(TRUTH, size=size), always=[people.layer], seed=people.seed, **options)
 
 
 def _resolved(data: ObjectLearningData, truth: EncodedLayers | None) -> ObjectLearningData:
     if truth is None or not isinstance(data.people, SimulatedPeople):
         return data
-    if data.experiment != HIGH_VARIATION:
-        raise ValueError(f"{data.name}: the one-shot experiment is scored by its own benchmark")
     grams = truth.read(data.people.layer).calibrated(CONVENTIONS["paper"].simulation.norm_quantile)
     return with_known_people(data, grams.__getitem__)

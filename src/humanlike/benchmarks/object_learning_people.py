@@ -16,6 +16,7 @@ from humanlike.files import sha256_value
 from humanlike.metrics.functional import MSEnSwitches
 from humanlike.stats.learning_null import NullDistribution, null_distribution
 from humanlike.stats.learning_resampling import PeopleReplicates, sessions_by_subtask
+from humanlike.stats.learning_summary import ConsistencyCeiling, consistency_ceiling, random_guess_score
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,20 @@ class HighVariationPeople:
         resampled: Counts as observed and in every replicate.
         sessions: S tables (n, T) bool; None where only counts are known.
         null: Scores of a perfect model.
+        ceiling: Consistency between two repetitions of the experiment.
         flags: What limits all comparisons.
     """
 
     resampled: PeopleReplicates
     sessions: tuple[np.ndarray, ...] | None
     null: NullDistribution
+    ceiling: ConsistencyCeiling
     flags: tuple[str, ...]
+
+    @property
+    def n_S(self) -> np.ndarray:
+        """(S,) sessions."""
+        return self.resampled.n_S
 
     @property
     def share_ST(self) -> np.ndarray:
@@ -47,10 +55,7 @@ class HighVariationPeople:
 
     def random_guess(self, switches: MSEnSwitches) -> float:
         """MSE_n of a model that is right with probability ½ on every trial, without sampling noise."""
-        h_ST, n_S1 = self.share_ST, self.resampled.n_S[:, None]
-        value = float(((h_ST - 0.5) ** 2).mean())
-        floor = float((h_ST * (1 - h_ST) / (n_S1 - 1)).mean())
-        return value - floor if switches.subtract_human_noise else value
+        return float(random_guess_score(self.resampled.k_ST, self.resampled.n_S, switches).value)
 
 
 def with_known_people(data: ObjectLearningData, gram_of: Callable[[int], np.ndarray] | None) -> ObjectLearningData:
@@ -88,11 +93,13 @@ def high_variation_people(
     if isinstance(people, PeopleSessions):
         sessions = sessions_by_subtask(people.correct_ST, people.subtask_S, len(data.subtasks))
         resampled = PeopleReplicates.from_sessions(sessions, replicates, seed)
+        again = PeopleReplicates.from_sessions(sessions, replicates, seed, "people again")
     elif isinstance(people, PeopleCounts):
         sessions = None
         resampled = PeopleReplicates.from_counts(people.k_ST, people.n_S, replicates, seed)
+        again = PeopleReplicates.from_counts(people.k_ST, people.n_S, replicates, seed, "people again")
     else:
         raise TypeError(f"{data.name}: {type(people).__name__} is not for a high-variation experiment")
     null = null_distribution(resampled, np.array([simulations]), sessions=sessions, seed=seed)
     flags = tuple(dict.fromkeys((*resampled.flags, *null.flags)))
-    return HighVariationPeople(resampled, sessions, null, flags)
+    return HighVariationPeople(resampled, sessions, null, consistency_ceiling(resampled, again), flags)

@@ -6,7 +6,7 @@ Array legend: S subtasks, R rules, n sessions of a subtask, T trials, B replicat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,11 @@ from humanlike.backbones.gram import LayerGram
 from humanlike.benchmarks.object_learning_conventions import CONVENTIONS, Simulation
 from humanlike.benchmarks.object_learning_people import HighVariationPeople
 from humanlike.benchmarks.object_learning_sessions import ModelSessions
-from humanlike.stats.hypothesis import spearman_table
 from humanlike.stats.learning_bootstrap import MSEnEstimate, bootstrap_sums, interval_of_msen
 from humanlike.stats.learning_null import p_value
+from humanlike.stats.learning_phases import PHASES, phase_table
 from humanlike.stats.learning_resampling import SessionDraws
-
-EARLY, LATE = slice(1, 6), slice(-6, None)
-"""Trials of early and late accuracy: after 1 to 5 examples, and the last six as the publication-time code."""
+from humanlike.stats.learning_summary import curve_summary, rank_correlation
 
 
 @dataclass(frozen=True)
@@ -34,25 +32,32 @@ class LayerResult:
         curves: `rule, trial, accuracy, accuracy_people`, means over subtasks.
         replicates: `rule, r0, r1, …`: MSE_n of the main convention in the bootstrap, for paired comparisons.
         k_RST: (R, S, T) correct choices under the main convention.
+        further: Name → table with a column `rule`: `phases`, or `one_shot`.
     """
 
     models: pd.DataFrame
     curves: pd.DataFrame
     replicates: pd.DataFrame
     k_RST: np.ndarray
+    further: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         tables = {name: getattr(self, name).to_dict("list") for name in ("models", "curves", "replicates")}
-        return {**tables, "k_RST": self.k_RST}
+        further = {name: table.to_dict("list") for name, table in self.further.items()}
+        return {**tables, "k_RST": self.k_RST, "further": further}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> LayerResult:
         """What `to_json` gave."""
-        models, curves, replicates = (
-            pd.DataFrame(content[name]).replace({None: np.nan}) for name in ("models", "curves", "replicates")
-        )
-        return cls(models, curves, replicates, np.array(content["k_RST"], dtype=np.int64))
+        models, curves, replicates = (_table(content[name]) for name in ("models", "curves", "replicates"))
+        further = {name: _table(table) for name, table in content["further"].items()}
+        return cls(models, curves, replicates, np.array(content["k_RST"], dtype=np.int64), further)
+
+
+def _table(columns: Mapping[str, list[Any]]) -> pd.DataFrame:
+    """A table whose missing numbers, null in JSON, are NaN."""
+    return pd.DataFrame({name: [np.nan if v is None else v for v in values] for name, values in columns.items()})
 
 
 def simulations_of(main: str) -> list[Simulation]:
@@ -82,10 +87,11 @@ def layer_result(
     """
     rows: list[dict[str, Any]] = [{"rule": name} for name in sessions.names]
     kept: dict[str, list[MSEnEstimate]] = {}
-    k_RST = np.empty(0)
+    k_RST, main_sessions = np.empty(0), list[np.ndarray]()
     for simulation in simulations_of(main):
         correct = sessions.simulate(gram.calibrated(simulation.norm_quantile), simulation)
         if simulation == CONVENTIONS[main].simulation:
+            main_sessions = correct
             k_RST = np.stack([table.sum(axis=1, dtype=np.int64) for table in correct], axis=1)
         if people is None:
             continue
@@ -101,7 +107,8 @@ def layer_result(
         replicates = pd.concat(
             [replicates, pd.DataFrame(value_RB, columns=[f"r{b}" for b in range(value_RB.shape[1])])], axis=1
         )
-    return LayerResult(pd.DataFrame(rows), _curves(sessions, k_RST, people), replicates, k_RST)
+    further = {} if people is None or draws is None else {"phases": _phases(sessions, main_sessions, draws, people)}
+    return LayerResult(pd.DataFrame(rows), _curves(sessions, k_RST, people), replicates, k_RST, further)
 
 
 def _add_scores(
@@ -137,27 +144,45 @@ def _add_behaviour(
     rows: list[dict[str, Any]], k_RST: np.ndarray, sessions: int, people: HighVariationPeople | None
 ) -> None:
     share_RST = k_RST / sessions
-    for row, share_ST in zip(rows, share_RST, strict=True):
+    for row, share_ST, k_ST in zip(rows, share_RST, k_RST, strict=True):
         row |= phase_accuracies(share_ST)
+        summary = curve_summary(k_ST, np.full(len(k_ST), sessions))
+        row |= {"hardest_decile": summary.hardest_decile, "examples_to_75": summary.examples_to_75}
+        row["examples_to_90_percent"] = summary.examples_to_90_percent
         if people is not None:
             row |= {f"{name}_people": value for name, value in phase_accuracies(people.share_ST).items()}
-            row["consistency"] = spearman(share_ST.mean(axis=1), people.share_ST.mean(axis=1))
+            row["consistency"] = float(rank_correlation(share_ST.mean(axis=1), people.share_ST.mean(axis=1)))
+            row["consistency_ceiling"] = people.ceiling.mean
+            row["consistency_ceiling_low"] = people.ceiling.range.low
+            row["consistency_ceiling_high"] = people.ceiling.range.high
 
 
 def phase_accuracies(share_ST: np.ndarray) -> dict[str, float]:
     """Accuracy over all trials, early, and late, means over subtasks."""
     return {
         "accuracy": float(share_ST.mean()),
-        "early_accuracy": float(share_ST[:, EARLY].mean()),
-        "late_accuracy": float(share_ST[:, LATE].mean()),
+        "early_accuracy": float(share_ST[:, PHASES["early"]].mean()),
+        "late_accuracy": float(share_ST[:, PHASES["late"]].mean()),
     }
 
 
-def spearman(first_S: np.ndarray, second_S: np.ndarray) -> float:
-    """Rank correlation over subtasks; NaN with fewer than three."""
-    if len(first_S) < 3:
-        return float("nan")
-    return float(spearman_table(pd.DataFrame({"a": first_S, "b": second_S})).iloc[1]["rho"])
+def _phases(
+    sessions: ModelSessions, correct: Sequence[np.ndarray], draws: SessionDraws, people: HighVariationPeople
+) -> pd.DataFrame:
+    """`rule, phase, quartile, accuracy, accuracy_people, people_ci_low, people_ci_high, p_value, p_below`."""
+    phases = {name: trials for name, trials in PHASES.items() if (trials.stop or 0) <= sessions.data.num_trials}
+    parts = []
+    for r, rule in enumerate(sessions.names):
+        table = phase_table([table[r] for table in correct], draws, people.resampled, phases)
+        parts.append(table.assign(rule=rule, quartile=table["quartile"].astype(str).replace("0", "all")))
+    names = {
+        "model": "accuracy",
+        "people": "accuracy_people",
+        "people_low": "people_ci_low",
+        "people_high": "people_ci_high",
+        "p_two_sided": "p_value",
+    }
+    return pd.concat(parts, ignore_index=True).rename(columns=names)
 
 
 def _curves(sessions: ModelSessions, k_RST: np.ndarray, people: HighVariationPeople | None) -> pd.DataFrame:

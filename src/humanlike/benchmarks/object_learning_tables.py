@@ -12,6 +12,7 @@ import pandas as pd
 
 from humanlike.benchmarks.object_learning_conventions import CONVENTIONS
 from humanlike.benchmarks.object_learning_encoding import EncodedLayers
+from humanlike.benchmarks.object_learning_one_shot import OneShotSide
 from humanlike.benchmarks.object_learning_people import HighVariationPeople
 from humanlike.benchmarks.object_learning_scores import LayerResult
 from humanlike.benchmarks.object_learning_sessions import ModelSessions
@@ -38,12 +39,17 @@ class Study:
 
     data: ObjectLearningData
     sessions: ModelSessions
-    people: HighVariationPeople | None
+    people: HighVariationPeople | OneShotSide | None
     encoded: EncodedLayers
     reference: str
     rule: str
     convention: str
     record: Mapping[str, Any]
+
+    @property
+    def share_ST(self) -> np.ndarray | None:
+        """(S, T) people's shares of correct choices, not corrected for lapses; None where they are not known."""
+        return None if self.people is None else self.people.share_ST
 
 
 def assembled(study: Study, results: Mapping[str, LayerResult]) -> BenchmarkResult:
@@ -53,12 +59,15 @@ def assembled(study: Study, results: Mapping[str, LayerResult]) -> BenchmarkResu
         "curves": _joined(study, {layer: r.curves for layer, r in results.items()}),
         "replicates": _joined(study, {layer: r.replicates for layer, r in results.items()}),
     }
+    for name in dict.fromkeys(name for r in results.values() for name in r.further):
+        tables[name] = _joined(study, {layer: r.further[name] for layer, r in results.items()})
     rule = study.sessions.names.index(study.rule)
     k_ST = results[study.reference].k_RST[rule]
-    row = results[study.reference].models.iloc[rule].to_dict()
+    row = {str(k): v for k, v in results[study.reference].models.iloc[rule].items()}
     tables["subtask_curves"] = _subtask_curves(study, k_ST)
     if study.people is None:
         tables.pop("replicates")
+    tables = {name: table for name, table in tables.items() if len(table)}
     items = _items(study)
     details = {
         "object_learning": {
@@ -88,15 +97,10 @@ def _joined(study: Study, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     parts = []
     for layer, table in tables.items():
         part = table.copy()
-        for place, (name, value) in enumerate(
-            (
-                ("experiment", study.data.experiment),
-                ("backbone", study.encoded.backbone),
-                ("layer", layer),
-                ("relative_depth", study.encoded.depth[layer]),
-            )
-        ):
-            part.insert(place, name, value)
+        part.insert(0, "experiment", study.data.experiment)
+        part.insert(1, "backbone", study.encoded.backbone)
+        part.insert(2, "layer", layer)
+        part.insert(3, "relative_depth", study.encoded.depth[layer])
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
@@ -132,7 +136,7 @@ def _best(models: pd.DataFrame, convention: str) -> dict[str, Any] | None:
     column = f"msen_{convention}"
     if column not in models or models[column].isna().all():
         return None
-    best = models.loc[models[column].idxmin()]
+    best = models.sort_values(column, kind="stable").iloc[0]
     return {"layer": best["layer"], "rule": best["rule"], column: float(best[column]), "optimistic": True}
 
 
@@ -143,8 +147,8 @@ def _blocks(study: Study) -> list[slice]:
 
 def _cells(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
     """One row a subtask and block of trials; the condition is the block's last trial."""
-    rows = []
-    share_ST = k_ST / study.sessions.sessions
+    rows: list[dict[str, Any]] = []
+    share_ST, shown = k_ST / study.sessions.sessions, study.share_ST
     for s, name in enumerate(study.data.subtask_names):
         for block in _blocks(study):
             row: dict[str, Any] = {
@@ -154,8 +158,8 @@ def _cells(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
                 "n_items": study.sessions.sessions,
                 "accuracy": float(share_ST[s, block].mean()),
             }
-            if study.people is not None:
-                row["accuracy_people"] = float(study.people.share_ST[s, block].mean())
+            if shown is not None:
+                row["accuracy_people"] = float(shown[s, block].mean())
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -163,8 +167,8 @@ def _cells(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
 def _conditions(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
     """One row a block of trials: means and standard errors over subtasks."""
     sides = {"": k_ST / study.sessions.sessions}
-    if study.people is not None:
-        sides["_people"] = study.people.share_ST
+    if study.share_ST is not None:
+        sides["_people"] = study.share_ST
     rows = []
     for block in _blocks(study):
         row: dict[str, Any] = {"condition": float(block.stop)}
@@ -187,8 +191,8 @@ def _subtask_curves(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
             "accuracy": (k_ST / study.sessions.sessions).ravel(),
         }
     )
-    if study.people is not None:
-        table["accuracy_people"] = study.people.share_ST.ravel()
+    if study.share_ST is not None:
+        table["accuracy_people"] = study.share_ST.ravel()
     return table
 
 
@@ -234,8 +238,8 @@ def _counts(study: Study) -> dict[str, int]:
         "layers": len(study.encoded.layers),
         "rules": len(study.sessions.names),
     }
-    if study.people is not None:
-        counts["people_sessions"] = int(study.people.resampled.n_S.sum())
+    if study.people is not None and study.people.n_S is not None:
+        counts["people_sessions"] = int(study.people.n_S.sum())
     return counts
 
 

@@ -114,12 +114,9 @@ def main() -> None:
         for _ in range(options.rounds)
     )
     rate = len(thousand[0]) / batched
-    print(
-        f"all seven rules: compiled {1 / sum(fast_total):.0f} sessions/s (×7 rules), ratio "
-        f"{sum(loop_totals[False]) / sum(fast_total):.0f} to the plain and "
-        f"{sum(loop_totals[True]) / sum(fast_total):.0f} to the lean loop;  "
-        f"batched tensors on the CPU {rate:.0f} sessions/s, ratio {sum(loop_totals[False]) * rate:.0f} and {sum(loop_totals[True]) * rate:.0f}"
-    )
+    plain, lean, fast = (sum(seconds) for seconds in (loop_totals[False], loop_totals[True], fast_total))
+    print(f"all seven rules, compiled: {7 / fast:.0f} rule-sessions/s, ratio {plain / fast:.0f} and {lean / fast:.0f}")
+    print(f"all seven, batched tensors: {7 * rate:.0f} rule-sessions/s, ratio {plain * rate:.0f} and {lean * rate:.0f}")
 
 
 if __name__ == "__main__":

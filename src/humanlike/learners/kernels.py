@@ -8,7 +8,7 @@ Importing this module compiles the four kernels (about three seconds) or loads t
 hold no formula of a linear rule, which comes in as a compiled function. Kernels run on one thread without the
 interpreter's lock, so that a pool of threads can simulate several subtasks.
 
-Axes: S sessions, T trials, N images, M actions.
+Axes: S sessions, T trials, N images, M actions. Rows of Gram matrices are padded (`padded`).
 """
 
 from __future__ import annotations
@@ -52,6 +52,11 @@ def _compiled(*arguments: Any, inline: bool = False) -> Callable[[Callable[..., 
     return decorate
 
 
+def padded(matrix_NN: np.ndarray) -> np.ndarray:
+    """The matrix with zero columns up to a multiple of 16, so that loops over a row have no remainder."""
+    return np.ascontiguousarray(np.pad(matrix_NN, ((0, 0), (0, -len(matrix_NN) % 16))))
+
+
 @functools.lru_cache(maxsize=256)
 def compiled_step(step: Callable[[Any, Any], Any]) -> Any:
     """A linear rule's step as a compiled function of two numbers.
@@ -71,22 +76,21 @@ def compiled_step(step: Callable[[Any, Any], Any]) -> Any:
 
 
 @_compiled(inline=True)
-def _choose(preference_M: np.ndarray, coin: float) -> int:
-    """Index of the largest preference; among m exact ties number ⌊coin·m⌋."""
-    best, action, ties = preference_M[0], 0, 1
-    for b in range(1, preference_M.shape[0]):
-        if preference_M[b] > best:
-            best, action, ties = preference_M[b], b, 1
-        elif preference_M[b] == best:
+def _choose(preference_MN: np.ndarray, i: int, coin: float) -> int:
+    """Index of the largest preference in column i; among m exact ties number ⌊coin·m⌋."""
+    M = preference_MN.shape[0]
+    if M == 2 and preference_MN[0, i] != preference_MN[1, i]:
+        return int(preference_MN[1, i] > preference_MN[0, i])  # a branch would be mispredicted on half of the trials
+    best, action, ties = preference_MN[0, i], 0, 1
+    for b in range(1, M):
+        if preference_MN[b, i] > best:
+            best, action, ties = preference_MN[b, i], b, 1
+        elif preference_MN[b, i] == best:
             ties += 1
-    if ties == 1:
-        return action
     left = min(int(coin * ties), ties - 1)
-    for b in range(preference_M.shape[0]):
-        if preference_M[b] == best:
-            if left == 0:
-                return b
-            left -= 1
+    while left > 0:
+        action += 1
+        left -= preference_MN[action, i] == best
     return action
 
 
@@ -115,23 +119,21 @@ def linear(
     The squared norm of all weights follows from ‖W + g x‖² = ‖W‖² + 2 g l_a + g² K_ii; above the cap the whole table
     is scaled back, as the weights would be.
     """
-    F_MN = np.empty((num_choices, gram_NN.shape[0]))
-    preference_M = np.empty(num_choices)
+    F_MN = np.empty((num_choices, gram_NN.shape[1]))
     capped = cap < np.inf
     for s in range(order_ST.shape[0]):
         F_MN[:] = 0.0
         squared_norm = 0.0
         for t in range(order_ST.shape[1]):
             i = order_ST[s, t]
-            for b in range(num_choices):
-                preference_M[b] = F_MN[b, i]
-            a = _choose(preference_M, coins_ST[s, t])
+            a = _choose(F_MN, i, coins_ST[s, t])
+            own = F_MN[a, i]
             choices_ST[s, t] = a
-            g = alpha * step(right if a == correct_ST[s, t] else wrong, preference_M[a])
+            g = alpha * step(right if a == correct_ST[s, t] else wrong, own)
             if g != 0.0:
                 _add(F_MN[a], g, gram_NN[i])
                 if capped:
-                    squared_norm += 2.0 * g * preference_M[a] + g * g * gram_NN[i, i]
+                    squared_norm += 2.0 * g * own + g * g * gram_NN[i, i]
                     if squared_norm > cap * cap:
                         F_MN *= cap / np.sqrt(squared_norm)
                         squared_norm = cap * cap
@@ -150,7 +152,7 @@ def reinforce(
     choices_ST: np.ndarray,
 ) -> None:
     """Sessions of the policy gradient, which moves every action's weights; fills `choices_ST`."""
-    F_MN = np.empty((num_choices, gram_NN.shape[0]))
+    F_MN = np.empty((num_choices, gram_NN.shape[1]))
     preference_M = np.empty(num_choices)
     for s in range(order_ST.shape[0]):
         F_MN[:] = 0.0
@@ -158,7 +160,7 @@ def reinforce(
             i = order_ST[s, t]
             for b in range(num_choices):
                 preference_M[b] = F_MN[b, i]
-            a = _choose(preference_M, coins_ST[s, t])
+            a = _choose(F_MN, i, coins_ST[s, t])
             choices_ST[s, t] = a
             reward = right if a == correct_ST[s, t] else wrong
             largest, total = preference_M.max(), 0.0
@@ -191,7 +193,7 @@ def exemplar(
     choices_ST: np.ndarray,
 ) -> None:
     """Sessions of the exemplar rule: F[a, :] sums the similarities to what is stored under a; fills `choices_ST`."""
-    F_MN = np.empty((num_choices, similarity_NN.shape[0]))
+    F_MN = np.empty((num_choices, similarity_NN.shape[1]))
     preference_M = np.empty(num_choices)
     for s in range(order_ST.shape[0]):
         F_MN[:] = 0.0
@@ -201,7 +203,7 @@ def exemplar(
                 preference_M[b] = F_MN[b, i]
             largest = preference_M.max()
             if gamma == np.inf or largest <= 0.0:
-                a = _choose(preference_M, coin)
+                a = _choose(F_MN, i, coin)
             else:
                 total = 0.0
                 for b in range(num_choices):
@@ -232,8 +234,8 @@ def prototype(
     F[a, i] = s_a[i] = Σ_j K_ij over the n_a images of a, and q_a = ΣΣ K_jk, so that the mean's inner product with
     image i is s_a[i]/n_a and its squared norm q_a/n_a².
     """
-    F_MN = np.empty((num_choices, gram_NN.shape[0]))
-    preference_M, count_M, q_M = np.empty(num_choices), np.empty(num_choices), np.empty(num_choices)
+    F_MN = np.empty((num_choices, gram_NN.shape[1]))
+    preference_M1, count_M, q_M = np.empty((num_choices, 1)), np.empty(num_choices), np.empty(num_choices)
     for s in range(order_ST.shape[0]):
         F_MN[:] = 0.0
         count_M[:] = 0.0
@@ -242,8 +244,8 @@ def prototype(
             i = order_ST[s, t]
             for b in range(num_choices):
                 n = max(count_M[b], 1.0)
-                preference_M[b] = F_MN[b, i] / n - q_M[b] / (2.0 * n * n)
-            a = _choose(preference_M, coins_ST[s, t])
+                preference_M1[b, 0] = F_MN[b, i] / n - q_M[b] / (2.0 * n * n)
+            a = _choose(preference_M1, 0, coins_ST[s, t])
             choices_ST[s, t] = a
             b = _inferred(a, right if a == correct_ST[s, t] else wrong, num_choices)
             if b >= 0:

@@ -140,7 +140,7 @@ def _linear(rule: LinearRule, gram_NN: np.ndarray, given: _Given, choices_ST: np
 
     sessions, right, wrong, num_choices, alpha = given
     kernels.linear(
-        gram_NN,
+        kernels.padded(gram_NN),
         *(sessions.order_ST, sessions.correct_ST, sessions.coins_ST),
         *(right, wrong, num_choices, alpha, float(rule.norm_cap)),
         kernels.compiled_step(rule.step),
@@ -153,7 +153,9 @@ def _reinforce(rule: ReinforceRule, gram_NN: np.ndarray, given: _Given, choices_
     from humanlike.learners import kernels
 
     sessions, *rest = given
-    kernels.reinforce(gram_NN, sessions.order_ST, sessions.correct_ST, sessions.coins_ST, *rest, choices_ST)
+    kernels.reinforce(
+        kernels.padded(gram_NN), sessions.order_ST, sessions.correct_ST, sessions.coins_ST, *rest, choices_ST
+    )
 
 
 @_run_compiled.register
@@ -161,7 +163,7 @@ def _exemplar(rule: ExemplarRule, gram_NN: np.ndarray, given: _Given, choices_ST
     from humanlike.learners import kernels
 
     sessions, right, wrong, num_choices, _ = given
-    similarity_NN = np.ascontiguousarray(rule.similarity(squared_distances(gram_NN)))
+    similarity_NN = kernels.padded(rule.similarity(squared_distances(gram_NN)))
     kernels.exemplar(
         similarity_NN,
         *(sessions.order_ST, sessions.correct_ST, sessions.coins_ST),
@@ -176,5 +178,12 @@ def _prototype(rule: PrototypeRule, gram_NN: np.ndarray, given: _Given, choices_
 
     sessions, right, wrong, num_choices, _ = given
     kernels.prototype(
-        gram_NN, sessions.order_ST, sessions.correct_ST, sessions.coins_ST, right, wrong, num_choices, choices_ST
+        kernels.padded(gram_NN),
+        sessions.order_ST,
+        sessions.correct_ST,
+        sessions.coins_ST,
+        right,
+        wrong,
+        num_choices,
+        choices_ST,
     )

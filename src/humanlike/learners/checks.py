@@ -136,9 +136,8 @@ def _whole(values: Any, name: str, limit: int, what: str) -> np.ndarray:
     array = _rectangular(values, name)
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold whole numbers ({what} indices), got {array.dtype}")
-    outside = np.argwhere((array < 0) | (array >= limit))
-    if len(outside):
-        s, t = outside[0]
+    if array.size and (array.min() < 0 or array.max() >= limit):
+        s, t = np.argwhere((array < 0) | (array >= limit))[0]
         raise ValueError(
             f"{name} must hold {what} indices 0 … {limit - 1}, got {array[s, t]} in session {s}, trial {t}"
         )

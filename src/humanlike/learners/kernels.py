@@ -80,7 +80,7 @@ def _choose(preference_MN: np.ndarray, i: int, coin: float) -> int:
     """Index of the largest preference in column i; among m exact ties number ⌊coin·m⌋."""
     M = preference_MN.shape[0]
     if M == 2 and preference_MN[0, i] != preference_MN[1, i]:
-        return int(preference_MN[1, i] > preference_MN[0, i])  # a branch would be mispredicted on half of the trials
+        return int(preference_MN[1, i] > preference_MN[0, i])
     best, action, ties = preference_MN[0, i], 0, 1
     for b in range(1, M):
         if preference_MN[b, i] > best:
@@ -126,12 +126,18 @@ def linear(
         squared_norm = 0.0
         for t in range(order_ST.shape[1]):
             i = order_ST[s, t]
-            a = _choose(F_MN, i, coins_ST[s, t])
-            own = F_MN[a, i]
+            if num_choices == 2 and F_MN[0, i] != F_MN[1, i]:
+                # The common case without a branch on the choice, which would be mispredicted on half of the trials.
+                a, own = int(F_MN[1, i] > F_MN[0, i]), max(F_MN[0, i], F_MN[1, i])
+            else:
+                a = _choose(F_MN, i, coins_ST[s, t])
+                own = F_MN[a, i]
             choices_ST[s, t] = a
             g = alpha * step(right if a == correct_ST[s, t] else wrong, own)
             if g != 0.0:
-                _add(F_MN[a], g, gram_NN[i])
+                F_N, K_N = F_MN[a], gram_NN[i]
+                for j in range(F_N.shape[0]):  # written out: faster than a call
+                    F_N[j] += g * K_N[j]
                 if capped:
                     squared_norm += 2.0 * g * own + g * g * gram_NN[i, i]
                     if squared_norm > cap * cap:
@@ -163,13 +169,15 @@ def reinforce(
             a = _choose(F_MN, i, coins_ST[s, t])
             choices_ST[s, t] = a
             reward = right if a == correct_ST[s, t] else wrong
-            largest, total = preference_M.max(), 0.0
+            largest, total = F_MN[a, i], 0.0
             for b in range(num_choices):
-                preference_M[b] = np.exp(preference_M[b] - largest)
+                preference_M[b] = 1.0 if b == a else math.exp(preference_M[b] - largest)
                 total += preference_M[b]
+            K_N = gram_NN[i]
             for b in range(num_choices):
-                g = alpha * reward * ((1.0 if b == a else 0.0) - preference_M[b] / total)
-                _add(F_MN[b], g, gram_NN[i])
+                g, F_N = alpha * reward * ((1.0 if b == a else 0.0) - preference_M[b] / total), F_MN[b]
+                for j in range(F_N.shape[0]):
+                    F_N[j] += g * K_N[j]
 
 
 @_compiled(inline=True)

@@ -80,9 +80,7 @@ def test_class_scores_are_refused_under_all_their_names():
 def published(tmp_path, monkeypatch):
     """A torch hub folder with "published" weights, as the published files are named and saved."""
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    monkeypatch.setattr(
-        "humanlike.data.fetch.sha256_file", lambda path: path.stem.rpartition("-")[2] + "0" * 56
-    )
+    monkeypatch.setattr("humanlike.data.fetch.sha256_file", lambda path: path.stem.rpartition("-")[2] + "0" * 56)
     (tmp_path / "checkpoints").mkdir()
 
     def save(architecture: str, weights: str, state=None) -> torch.nn.Module:

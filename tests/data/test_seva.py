@@ -238,9 +238,7 @@ def test_stroke_counts_and_bad_metadata(seva_copy):
     key = metadata["sketch_id"][0]
     changed(0, "uniqueID", "owl", r"the name '\w+' stands for \w+ and for owl")
     changed(0, "uniqueID", "Owl", r"uniqueID 'Owl' \(row 1\) is not in things_concepts")
-    changed(
-        0, "filename", "owl_01b.jpg", rf"image_id of sketch '{key}' is \w+\.jpg in the recognition trials and owl"
-    )
+    changed(0, "filename", "owl_01b.jpg", rf"image_id of sketch '{key}' is \w+\.jpg in the recognition trials and owl")
     changed(0, "abstraction", 8000, rf"condition of sketch '{key}' is 4 in the recognition trials and 8 in")
     changed(0, "abstraction", 5000, "abstraction is 5000 in row 1; expected 4, 8, 16, 32 s")
     changed(1, "sketch_id", key, rf"sketch_id '{key}' stands in rows 1, 2")

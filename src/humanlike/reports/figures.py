@@ -154,7 +154,8 @@ def alignment_bars(
     Returns:
         The figure; None when no such score has a value.
     """
-    names = list(dict.fromkeys(n for s in models.values() for n in s if n.startswith(prefix)))
+    named = dict.fromkeys(n for s in models.values() for n in s if n.startswith(prefix))
+    names = [n for n in named if not n.endswith("_corrected")]  # the same alignment freed of noise; it is in the table
     drawn = [n for n in names if any(n in s and not is_missing(s[n].value) for s in models.values())]
     if not drawn:
         return None

@@ -37,6 +37,7 @@ def layer_profile(layers: pd.DataFrame, *, name: str = "", label: str = "R²") -
     """
     rows = layers.assign(value=pd.to_numeric(layers["value"]).astype(float))
     rows = rows[rows["value"].notna()]
+    rows = rows[~rows["metric"].astype(str).str.endswith("_corrected")]
     aligned = rows["metric"].astype(str).str.startswith("alignment_")
     rows = rows[aligned] if aligned.any() else rows
     if rows.empty:

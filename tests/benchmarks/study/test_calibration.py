@@ -275,7 +275,9 @@ def test_power_comes_true(world):
         images = d_SKJ.shape[2]
         return d_SKJ.mean(axis=(1, 2)), d_SKJ.var(axis=2, ddof=1).mean(axis=1) / (images * K)
 
-    truth = float(differences(200, 20).mean())
+    rows = world.image_KJT.reshape(-1)
+    right_a, right_b = (proba[rows, world.target_N[rows]] for proba in (a, b))
+    truth = float((right_a - right_b).mean())  # the expectation of a sampled answer, exactly
     _, variance_S = found(differences(J, 200))
     size = needed_size(truth, variance_components(float(variance_S.mean())), images=J, participants=1)
     value_S, variance_S = found(differences(int(size.images), 400))

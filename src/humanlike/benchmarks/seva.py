@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 
 from humanlike.benchmarks.protocol import preset
-from humanlike.benchmarks.seva_agreement import (
-    cell_distance,
-    error_consistency_with_people,
-    label_counts,
-)
+from humanlike.benchmarks.seva_agreement import cell_distance, label_counts
 from humanlike.benchmarks.seva_answers import (
     ModelReading,
     NeighbourRanks,
@@ -25,6 +21,7 @@ from humanlike.benchmarks.seva_answers import (
     read_out,
 )
 from humanlike.benchmarks.seva_comparison import Estimator, Resamples, Side, resample_images, resampled_side
+from humanlike.benchmarks.seva_item_consistency import consistency_with_people
 from humanlike.benchmarks.seva_items import SevaItems, groups_for_folds, used_items
 from humanlike.benchmarks.seva_people import PeopleSide, code_people, people_side
 from humanlike.benchmarks.seva_scores import (
@@ -199,10 +196,14 @@ class SevaBenchmark:
             )
             distance_C = cell_distance(hard_CL, people.label_counts_CL)
             correct_N = reading.answers.top1_N == items.target_N
-            consistency = error_consistency_with_people(correct_N, people.coded.responses, items.target_N)
+            resamples = study.estimator.resamples
+            drawn = (resamples.kind, len(resamples), resamples.seed)
+            consistency = consistency_with_people(
+                {"model": correct_N}, people.coded.responses, items.target_N, items.design, *drawn
+            )["model"]
             add_people_scores(report, estimator, people)
             add_alignment_scores(report, estimator, people, model)
-            add_agreement_scores(report, distance_C, people, consistency)
+            add_agreement_scores(report, distance_C, people, *consistency)
             report.flags += _people_flags(people, self.protocol.interval)
         return BenchmarkResult(
             scores=report.scores,

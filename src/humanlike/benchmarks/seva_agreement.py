@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy import sparse, stats
+from scipy import sparse
 
 from humanlike.metrics.functional import jensen_shannon_distance, kappa_from_counts
 from humanlike.rng import generator
@@ -27,8 +27,6 @@ class ErrorConsistency:
 
     Attributes:
         value: Mean over participants of κ(model, participant); NaN when no κ is defined.
-        low: Lower end of the 95% t interval of that mean over participants.
-        high: Upper end.
         pairs_mean: Mean over pairs of participants of κ on their common items; NaN when no pair has one.
         each_with_others: Mean over participants of κ with all others' answers to the items the participant judged.
         participants: Participants whose κ with the model is defined.
@@ -38,8 +36,6 @@ class ErrorConsistency:
     """
 
     value: float
-    low: float
-    high: float
     pairs_mean: float
     each_with_others: float
     participants: int
@@ -58,9 +54,9 @@ class ErrorConsistency:
         return self.pairs_mean if self.ceiling_kind == "pairs_mean" else self.each_with_others
 
 
-def _kappa(*counts_P: np.ndarray) -> np.ndarray:
-    """(P,) κ of many pairs of observers; arguments as `kappa_from_counts`, (P,) whole numbers of any dtype."""
-    return kappa_from_counts(*(torch.from_numpy(np.asarray(count, np.int64)) for count in counts_P)).numpy()
+def kappa_of_counts(*counts: np.ndarray) -> np.ndarray:
+    """κ of many pairs of observers; arguments as `kappa_from_counts`, whole numbers of any dtype and one shape."""
+    return kappa_from_counts(*(torch.from_numpy(np.rint(count).astype(np.int64)) for count in counts)).numpy()
 
 
 def error_consistency_with_people(
@@ -92,7 +88,7 @@ def error_consistency_with_people(
         return np.bincount(participant, weights=count, minlength=num_people)
 
     kappa = _defined(
-        _kappa(
+        kappa_of_counts(
             per_person(right & model_right),
             per_person(model_right),
             per_person(right),
@@ -102,16 +98,13 @@ def error_consistency_with_people(
     others = np.bincount(item, minlength=num_items)[item] - 1
     others_right = np.bincount(item, weights=right, minlength=num_items)[item] - right
     with_others = _defined(
-        _kappa(
+        kappa_of_counts(
             per_person(right * others_right), per_person(right * others), per_person(others_right), per_person(others)
         )
     )
     pairs, common = _kappa_of_pairs(participant, item, right, (num_people, num_items))
-    low, high = _mean_interval(kappa)
     return ErrorConsistency(
         value=_mean(kappa),
-        low=low,
-        high=high,
         pairs_mean=_mean(pairs),
         each_with_others=_mean(with_others),
         participants=len(kappa),
@@ -153,16 +146,11 @@ def _kappa_of_pairs(
         table = sparse.csr_array(product)
         return np.asarray(table[a, b]).ravel()
 
-    kappa = _kappa(of_pairs(correct @ correct.T), of_pairs(correct @ seen.T), of_pairs(seen @ correct.T), common.data)
+    kappa = kappa_of_counts(
+        of_pairs(correct @ correct.T), of_pairs(correct @ seen.T), of_pairs(seen @ correct.T), common.data
+    )
     defined = np.isfinite(kappa)
     return kappa[defined], common.data[defined]
-
-
-def _mean_interval(value: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    if len(value) < 2:
-        return np.nan, np.nan
-    half = float(stats.t.ppf(0.5 + level / 2, len(value) - 1) * value.std(ddof=1) / np.sqrt(len(value)))
-    return float(value.mean()) - half, float(value.mean()) + half
 
 
 def label_counts(cell: np.ndarray, label: np.ndarray, num_cells: int, num_labels: int) -> np.ndarray:

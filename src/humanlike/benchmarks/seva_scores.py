@@ -12,7 +12,7 @@ from humanlike.benchmarks.protocol import Protocol
 from humanlike.benchmarks.seva_agreement import ErrorConsistency
 from humanlike.benchmarks.seva_comparison import Estimate, Estimator, Side
 from humanlike.benchmarks.seva_people import PeopleSide
-from humanlike.stats import METRICS, SplitHalf, gap_to_consistency, paired_cells
+from humanlike.stats import METRICS, Interval, SplitHalf, gap_to_consistency, paired_cells
 from humanlike.types import ScoreValue
 
 UNITS: Mapping[str, str] = {"accuracy": "share", "entropy": "nats", "snp": "share", "jsd": "sqrt(nats)"}
@@ -136,16 +136,16 @@ def _gap(alignment: Estimate, split: SplitHalf) -> dict[str, Any]:
 
 
 def add_agreement_scores(
-    report: Report, distance_C: np.ndarray, people: PeopleSide, consistency: ErrorConsistency
+    report: Report, distance_C: np.ndarray, people: PeopleSide, consistency: ErrorConsistency, around: Interval
 ) -> None:
-    """Jensen-Shannon distance of label distributions and error consistency."""
+    """Jensen-Shannon distance of label distributions, and error consistency with the interval around it."""
     for name, value_C in (("jsd", distance_C), ("jsd_people", people.halves_distance_C)):
         known = value_C[np.isfinite(value_C)]
         report.scores[name] = ScoreValue(float(known.mean()) if len(known) else None, n=len(known), unit=UNITS["jsd"])
     report.scores["error_consistency"] = ScoreValue(
         value=number(consistency.value),
-        ci_low=number(consistency.low),
-        ci_high=number(consistency.high),
+        ci_low=number(around.low),
+        ci_high=number(around.high),
         ceiling=number(consistency.ceiling),
         n=consistency.participants,
         unit="kappa",

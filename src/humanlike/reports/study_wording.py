@@ -45,7 +45,19 @@ SECTIONS = (
         "alignment",
         "Alignment with people",
         "How well a model's cell scores predict those of {people}. Models that cannot be told apart share a rank.",
-        ("alignment", "noise", "ceiling", "spearman", "rank", "comparison", "error", "consistency", "power"),
+        (
+            "alignment",
+            "noise",
+            "ceiling",
+            "spearman",
+            "rank",
+            "comparison",
+            "item",
+            "models_c",
+            "error",
+            "consistency",
+            "power",
+        ),
     ),
     Section(
         "mixed",
@@ -81,6 +93,8 @@ TITLES: Mapping[str, str] = {
     "spearman": "Agreement between the metrics' orders of the models (Figure 5 D)",
     "rank_groups": "Rank groups",
     "comparisons": "Every two models",
+    "item_consistency": "Error consistency with {people} (κ)",
+    "models_consistency": "Error consistency between models (κ)",
     "power": "What would separate two models",
     "mixed_fits": "Fits and likelihood-ratio tests",
     "mixed_terms": "Fixed effects",
@@ -99,6 +113,9 @@ CAPTIONS: Mapping[str, str] = {
     "rank_groups": "Rank: 1 + the number of models that are significantly better; lowest rank: the lowest place "
     "that the model may have. Two models share a letter if and only if the study cannot tell them apart.",
     "comparisons": "Differences on the same resamples; p is adjusted for the number of pairs.",
+    "item_consistency": "Mean over {people} of κ between a person's and the model's being right, on what the "
+    "person saw. The ceiling is {people}'s consistency with one another.",
+    "models_consistency": "1 where two models are right on the same sketches, 0 where they agree as by chance.",
     "power": "Power of this study, and the images a concept or participants at which four studies of five would find "
     "the difference; ∞ where no number suffices.",
     "mixed_fits": "χ² tests whether models differ. A row that is marked ⚠ did not converge or is singular.",
@@ -162,13 +179,14 @@ FLAGS: Mapping[str, str] = {
 
 
 def section_of(name: str) -> Section:
-    """The section that a table or figure belongs to, by the beginning of its name.
+    """The section that a table or figure belongs to, by the longest of all beginnings that fit its name.
 
     Example:
         >>> section_of("alignment_snp").key, section_of("mixed_effects").key, section_of("a_new_table").key
         ('alignment', 'mixed', 'further')
     """
-    return next(s for s in SECTIONS if any(name.startswith(begin) for begin in s.begins))
+    fitting = {begin: section for section in SECTIONS for begin in section.begins if name.startswith(begin)}
+    return fitting[max(fitting, key=len)]
 
 
 def words(text: str, observers: Observers) -> str:

@@ -6,7 +6,8 @@ import torch
 from sklearn.metrics import cohen_kappa_score
 
 from humanlike.benchmarks.seva_agreement import first_of_each
-from humanlike.benchmarks.study.item_consistency import consistency_table, kappa_replicates, models_consistency
+from humanlike.benchmarks.seva_item_consistency import kappa_replicates
+from humanlike.benchmarks.study.item_consistency import consistency_table, models_consistency
 from humanlike.metrics.functional import error_consistency
 from humanlike.stats import CellDesign, CodedResponses, image_weights
 from humanlike.stats.crossed import participant_weights

@@ -21,6 +21,7 @@ from humanlike.benchmarks.study.inference import (
     rank_groups_table,
     resampled_alignments,
 )
+from humanlike.benchmarks.study.item_consistency import consistency_table, models_consistency
 from humanlike.benchmarks.study.machine_sketches import MEASURES, machine_sketches
 from humanlike.benchmarks.study.mixed_effects import mixed_effects, strokes_by_time
 from humanlike.benchmarks.study.models import PEOPLE
@@ -64,6 +65,32 @@ def inference(study: Study, result: StudyResult) -> Tables:
         "comparisons": comparisons_table(estimates, result.replicates),
         "rank_groups": rank_groups_table(estimates, result.replicates),
     }
+
+
+def item_consistency(study: Study, result: StudyResult) -> Tables:
+    """Do models err on the same sketches as people, and as each other?"""
+    settings, target_N = study.settings, study.items.target_N
+    top1 = {str(name): result.top1[name].to_numpy() for name in result.top1.columns if name != "sketch_id"}
+    correct, answered = ({n: of(c) for n, c in top1.items()} for of in (lambda c: c == target_N, lambda c: c >= 0))
+    tables = {}
+    if len(top1) > 1:
+        tables["models_consistency"] = models_consistency(correct, answered).rename_axis("observer").reset_index()
+    else:
+        result.missing["models_consistency"] = "there is one model"
+    if study.people is None:
+        result.missing["item_consistency"] = "nobody judged these sketches"
+        return tables
+    tables["item_consistency"] = consistency_table(
+        correct,
+        study.people.coded.responses,
+        target_N,
+        study.items.design,
+        answered=answered,
+        resample=settings.resample,
+        replicates=settings.replicates,
+        seed=settings.seed,
+    )
+    return tables
 
 
 def power(study: Study, result: StudyResult) -> Tables:
@@ -136,6 +163,7 @@ def of_machine_sketches(machine: Sketches) -> Analysis:
 
 ANALYSES: Mapping[str, Analysis] = {
     "inference": (("noise_ceiling", "comparisons", "rank_groups"), inference),
+    "items": (("item_consistency", "models_consistency"), item_consistency),
     "gaps": (("gaps",), gaps),
     "mixed_effects": (("mixed_fits", "mixed_terms", "mixed_random"), mixed),
     "power": (("power",), power),

@@ -21,7 +21,7 @@ from humanlike.reports.wording import condition_label
 
 MEASURES = {
     "distance": "Jensen-Shannon distance of label distributions",
-    "rank": "Rank of the level's own distance (1 is nearest)",
+    "rank": "Rank of the nearest cell of the same concept (1 is nearest)",
 }
 
 

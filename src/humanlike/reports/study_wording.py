@@ -44,7 +44,7 @@ SECTIONS = (
     Section(
         "alignment",
         "Alignment with people",
-        "How well a model's cell scores predict those of {people}. Models that cannot be told apart share a rank.",
+        "How well a model's cell scores predict those of {people}. Models that cannot be told apart share a letter.",
         (
             "alignment",
             "noise",
@@ -155,6 +155,7 @@ HEADS: Mapping[str, str] = {
     "bic": "BIC",
     "sd": "s.d.",
     "published_statistic": "published statistic",
+    "published_adjusted_r2": "published adjusted R²",
     "published_chi2": "published χ²",
     "a": "model",
     "b": "other model",

@@ -10,7 +10,7 @@ import pytest
 
 from humanlike.benchmarks.protocol import PRESETS, preset, switch_values
 from humanlike.benchmarks.seva import SevaBenchmark
-from humanlike.benchmarks.study.analyses import ANALYSES, analyse
+from humanlike.benchmarks.study.analyses import ANALYSES, analyse, of_machine_sketches
 from humanlike.benchmarks.study.models import model_from_probabilities, model_from_score
 from humanlike.benchmarks.study.study import Study, StudySettings
 from humanlike.stats import METRICS
@@ -92,6 +92,24 @@ def test_one_model_of_a_study_equals_the_benchmark(study, readout, protocol, res
 def test_no_jackknife_where_participants_are_resampled(study):
     result = Study(study[0], settings(resample="crossed")).run(models(study)[:1])
     assert "jackknife" not in set(result.tables["discrepancy"]["value"])
+
+
+@pytest.mark.parametrize("name", ["seva", "made_up"])
+def test_published_numbers_stand_beside_seva_alone(study, name):
+    data = replace(study[0], name=name)
+    machine = replace(data, name="seva_clipasso" if name == "seva" else "machine")
+    whole = Study(data, settings(discrepancy=False))
+    result = whole.run(models(study)[:2])
+    analyse(whole, result, {"mixed": ANALYSES["mixed_effects"], "machine": of_machine_sketches(machine)})
+    published = result.tables["mixed_terms"].set_index(["analysis", "metric", "term"])
+    fit, trend = result.tables["machine_fit"], result.tables["machine_trend"]
+    if name != "seva":
+        assert not any("published" in c for t in (published, fit, trend) for c in t.columns)
+        return
+    assert published.loc[("alignment", "entropy", "model_metric"), "published_statistic"] == 28.52
+    assert set(fit["published_adjusted_r2"]) == {0.64}
+    own = trend.dropna(subset="published")[["measure", "term", "published"]]
+    assert own.to_numpy().tolist() == [["rank", "condition", -0.69]]
 
 
 def test_long_tables_hold_every_sketch_and_cell_of_every_observer(study, readout):

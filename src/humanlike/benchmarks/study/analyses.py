@@ -24,14 +24,18 @@ from humanlike.benchmarks.study.inference import (
 from humanlike.benchmarks.study.item_consistency import consistency_table, models_consistency
 from humanlike.benchmarks.study.machine_sketches import MEASURES, machine_sketches
 from humanlike.benchmarks.study.mixed_effects import mixed_effects, strokes_by_time
+from humanlike.benchmarks.study.mixed_published import machine_with_published, with_published
 from humanlike.benchmarks.study.models import PEOPLE
 from humanlike.benchmarks.study.people import StudyPeople
-from humanlike.benchmarks.study.study import Study, StudyResult
+from humanlike.benchmarks.study.study import SEVA_NAMES, Study, StudyResult
 from humanlike.stats.crossed import PeopleUnderWeights
 from humanlike.types import Sketches
 
 POWER_REPLICATES = 200
 """Replicates over participants, and over both, for the components of variance."""
+
+CLIPASSO_NAME = "seva_clipasso"
+"""Name of the data set of machine sketches beside which the published numbers stand."""
 
 SKETCHES = "sketches"
 """In the discrepancy table: what is about the sketches themselves."""
@@ -141,6 +145,8 @@ def mixed(study: Study, result: StudyResult) -> Tables:
         tables.get("strokes"),
         stroke_count_model=study.settings.protocol.stroke_count_model,
     )
+    if study.data.name in SEVA_NAMES:
+        fitted = with_published(fitted)
     return {"mixed_fits": fitted.fits, "mixed_terms": fitted.terms, "mixed_random": fitted.random}
 
 
@@ -149,7 +155,7 @@ def of_machine_sketches(machine: Sketches) -> Analysis:
 
     def analysis(study: Study, result: StudyResult) -> Tables:
         settings = study.settings
-        return machine_sketches(
+        tables = machine_sketches(
             study.data,
             machine,
             settings.protocol,
@@ -157,6 +163,8 @@ def of_machine_sketches(machine: Sketches) -> Analysis:
             seed=settings.seed,
             on_unknown=settings.on_unknown,
         )
+        published = study.data.name in SEVA_NAMES and machine.name == CLIPASSO_NAME
+        return machine_with_published(tables) if published else tables
 
     return ("machine_cells", "machine_levels", "machine_fit", "machine_divergence", "machine_trend"), analysis
 

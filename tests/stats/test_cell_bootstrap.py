@@ -12,7 +12,8 @@ from humanlike.stats import (
     PeopleSwitches,
     cell_metrics,
     image_weights,
-    jackknife_weights,
+    left_out_images,
+    left_out_metrics,
     model_statistics,
     people_statistics,
 )
@@ -173,13 +174,21 @@ def test_image_weights_have_addresses(study):
         image_weights(study.design, 0, seed=7)
 
 
-def test_jackknife_weights_leave_out_each_image_once(study):
-    weights, concept_B = jackknife_weights(study.design)
-    several = study.design.images_K > 1
-    assert len(concept_B) == study.design.images_K[several].sum()
-    assert (weights.sum(axis=(1, 2)) == weights[0].size - 1).all()
-    np.testing.assert_array_equal(np.unique(concept_B), np.flatnonzero(several))
-    assert len(np.unique(weights.reshape(len(weights), -1), axis=0)) == len(weights)
+def test_each_image_is_left_out_once(study):
+    design, switches = study.design, PeopleSwitches()
+    concept_B, image_B = left_out_images(design)
+    assert len(concept_B) == design.images_K[design.images_K > 1].sum()
+    assert len({*zip(concept_B, image_B, strict=True)}) == len(concept_B)
+    for side in (
+        model_statistics(study.proba_NL, study.target_N, study.ranks_LL),
+        people_statistics(study.coded, study.target_N, study.ranks_LL, switches),
+    ):
+        found = left_out_metrics(design, side)
+        for b, (concept, image) in enumerate(zip(concept_B, image_B, strict=True)):
+            weights = np.ones((1, *design.image_mask_KJ.shape), dtype=np.int16)
+            weights[0, concept, image] = 0
+            for metric, value_1C in cell_metrics(design, side, weights).items():
+                np.testing.assert_allclose(found[metric][b], value_1C[0], rtol=0, atol=1e-12)
 
 
 def test_wrong_input_is_named(study):

@@ -38,9 +38,9 @@ def test_halves_are_disjoint_complete_and_fitted_on_each_other(people, monkeypat
     design, coded, target_N = people
     seen = []
 
-    def spy(coded, target_N, ranks_LL, switches, rows):
+    def spy(coded, target_N, ranks_LL, switches, rows, metrics):
         seen.append(rows)
-        return people_statistics(coded, target_N, ranks_LL, switches, rows)
+        return people_statistics(coded, target_N, ranks_LL, switches, rows, metrics)
 
     monkeypatch.setattr("humanlike.stats.consistency.people_statistics", spy)
     result = split_half_consistency(design, coded, target_N, splits=3, seed=4)

@@ -24,11 +24,13 @@ from humanlike.stats import (
     difference,
     image_weights,
     jackknife,
-    jackknife_weights,
+    left_out_images,
+    left_out_metrics,
     percentile,
     ratio_centred,
 )
 from humanlike.stats.crossed import Resample, over_participants, with_participants
+from humanlike.stats.hidden_spread import hidden_variance
 from humanlike.stats.intervals import widened
 from humanlike.stats.noise_correction import noise_corrected
 
@@ -39,14 +41,13 @@ class Resamples:
 
     Attributes:
         bootstrap_BKJ: Images of every concept drawn with replacement; all 1 where participants alone are drawn.
-        left_out_BKJ: One image left out at a time; None unless the protocol's interval is the jackknife.
-        concept_of_left_out_B: Concept of the image left out.
+        concept_of_left_out_B: Concept of the image left out, one at a time; None unless the protocol's interval is the
+            jackknife.
         kind: What is drawn anew. Participants' weights are drawn where people are known, from the same seed.
         seed: Global seed.
     """
 
     bootstrap_BKJ: np.ndarray
-    left_out_BKJ: np.ndarray | None = None
     concept_of_left_out_B: np.ndarray | None = None
     kind: Resample = "images"
     seed: int = 0
@@ -60,7 +61,7 @@ def resample_images(
 ) -> Resamples:
     """The resamples that the protocol asks for; the jackknife leaves out images, of whatever kind the bootstrap is."""
     if protocol.interval == "jackknife":
-        return Resamples(image_weights(design, replicates, seed), *jackknife_weights(design), seed=seed)
+        return Resamples(image_weights(design, replicates, seed), left_out_images(design)[0], seed=seed)
     if kind == "participants":
         every_BKJ = np.broadcast_to(design.image_mask_KJ.astype(np.int16), (replicates, *design.image_mask_KJ.shape))
         return Resamples(every_BKJ, kind=kind, seed=seed)
@@ -90,7 +91,7 @@ class Side:
 
 def resampled_side(design: CellDesign, statistics: SketchStatistics, resamples: Resamples) -> Side:
     """Cell metrics of one side on the full sample and on resampled images."""
-    left_out, full = resamples.left_out_BKJ, cell_metrics(design, statistics)
+    full = cell_metrics(design, statistics)
     if resamples.kind == "participants":
         same = {
             metric: np.broadcast_to(value_1C, (len(resamples), value_1C.shape[1])) for metric, value_1C in full.items()
@@ -100,7 +101,7 @@ def resampled_side(design: CellDesign, statistics: SketchStatistics, resamples: 
         statistics,
         full,
         cell_metrics(design, statistics, resamples.bootstrap_BKJ),
-        None if left_out is None else cell_metrics(design, statistics, left_out),
+        None if resamples.concept_of_left_out_B is None else left_out_metrics(design, statistics),
     )
 
 
@@ -139,10 +140,12 @@ class Estimator:
     def cell_mean(self, side: Side, metric: str) -> Estimate:
         """Mean of a metric over the cells that have it, so that every concept and condition weighs the same.
 
-        The interval of mean SNP covers less than it says (.84 to .91 in simulated studies with 16 images of 12
-        concepts): a cell with one or two errors, whose resamples hardly differ, hides how much another study's would.
+        In a centred interval of mean SNP the replicates are given the spread that cells with few errors hide; see
+        `humanlike.stats.hidden_spread`.
         """
-        return self.estimate(_mean_over_cells, (side,), metric)
+        neighbours = side.statistics.neighbours if metric == "snp" else None
+        hidden = 0.0 if neighbours is None else hidden_variance(self.design, neighbours)
+        return self.estimate(_mean_over_cells, (side,), metric, hidden)
 
     def alignment(self, people: Side, model: Side, metric: str) -> Estimate:
         """Adjusted R² of people ~ 1 + model + t + model·t over cells, t numeric."""
@@ -165,16 +168,17 @@ class Estimator:
             added = Estimate(added.value, added.full_sample, interval, added.replicates_B)
         return self._reported(added)
 
-    def estimate(self, statistic: Statistic, sides: tuple[Side, ...], metric: str) -> Estimate:
+    def estimate(self, statistic: Statistic, sides: tuple[Side, ...], metric: str, hidden: float = 0.0) -> Estimate:
         """Any statistic of one metric of several sides, with the protocol's interval.
 
         Args:
             statistic: Takes one (B, C) array a side, gives (B,).
             sides: Whose cells, in the order of the statistic's arguments.
             metric: Which cell metric.
+            hidden: Variance over images that resampling them does not show, for centred intervals.
         """
         full = float(statistic(*(side.full[metric] for side in sides))[0])
-        replicates_B = self._replicates(full, statistic, sides, metric)
+        replicates_B = self._replicates(full, statistic, sides, metric, hidden)
         if self.resamples.kind == "participants" and all(side.fewer_participants is None for side in sides):
             # Other participants would not change what a model does: that is no interval of width 0, but none.
             return Estimate(full, full, Interval(np.nan, np.nan, "none", 0), replicates_B)
@@ -186,7 +190,9 @@ class Estimator:
         }
         return Estimate(full, full, intervals[self.protocol.interval](), replicates_B)
 
-    def _replicates(self, full: float, statistic: Statistic, sides: tuple[Side, ...], metric: str) -> np.ndarray:
+    def _replicates(
+        self, full: float, statistic: Statistic, sides: tuple[Side, ...], metric: str, hidden: float
+    ) -> np.ndarray:
         """(B,) replicates over what is resampled; see `humanlike.stats.crossed` for participants."""
 
         def without(kind: str) -> np.ndarray:
@@ -195,7 +201,7 @@ class Estimator:
 
         images_B = statistic(*(side.bootstrap[metric] for side in sides))
         if self.protocol.interval in ("ratio_centred", "basic"):
-            images_B = widened(images_B, self.design.resampling_spread)
+            images_B = widened(images_B, self.design.resampling_spread, hidden)
         if all(side.fewer_participants is None for side in sides):
             return images_B
         if self.resamples.kind == "participants":

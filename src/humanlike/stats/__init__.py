@@ -5,11 +5,13 @@ The way through: `CellDesign` (where items stand) → `model_statistics`, `peopl
 people's own baseline.
 """
 
-from humanlike.stats.cell_bootstrap import METRICS, cell_metrics, image_weights, jackknife_weights
+from humanlike.stats.cell_bootstrap import METRICS, cell_metrics, image_weights, left_out_images, left_out_metrics
 from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.coded_responses import CodedResponses
 from humanlike.stats.consistency import ConsistencyGap, SplitHalf, gap_to_consistency, split_half_consistency
+from humanlike.stats.hypothesis import least_squares, welch_test
 from humanlike.stats.intervals import Interval, basic, difference, jackknife, percentile, ratio_centred, recentred
+from humanlike.stats.mixed import MixedDesign, fit_mixed, likelihood_ratio_test
 from humanlike.stats.regression import (
     alignment_r2,
     condition_model_r2,
@@ -29,6 +31,7 @@ __all__ = [
     "ConditionSummary",
     "ConsistencyGap",
     "Interval",
+    "MixedDesign",
     "ModelAnswers",
     "ModelSwitches",
     "PeopleSwitches",
@@ -42,10 +45,14 @@ __all__ = [
     "condition_summary",
     "delta_r2",
     "difference",
+    "fit_mixed",
     "gap_to_consistency",
     "image_weights",
     "jackknife",
-    "jackknife_weights",
+    "least_squares",
+    "left_out_images",
+    "left_out_metrics",
+    "likelihood_ratio_test",
     "model_statistics",
     "paired_cells",
     "people_statistics",
@@ -54,4 +61,5 @@ __all__ = [
     "recentred",
     "split_correlation",
     "split_half_consistency",
+    "welch_test",
 ]

@@ -21,6 +21,7 @@ from humanlike.rng import generator
 from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.count_entropy import group_sums, grouped_entropy, ratio
 from humanlike.stats.sketch_statistics import (
+    METRICS,
     MeanEntropy,
     NeighbourStatistics,
     PooledEntropy,
@@ -28,7 +29,6 @@ from humanlike.stats.sketch_statistics import (
     SparseCounts,
 )
 
-METRICS = ("accuracy", "entropy", "snp")
 REPLICATES_PER_DRAW = 64
 _BLOCK_ELEMENTS = 1 << 15
 _BLOCK_REPLICATES = 32
@@ -42,7 +42,7 @@ def cell_metrics(
     Args:
         design: Where every item stands.
         side: Statistics of the model or of people, items in the same order.
-        weights_BKJ: (B, K, J) weight of every source image (see `image_weights`, `jackknife_weights`); None gives the
+        weights_BKJ: (B, K, J) weight of every source image (see `image_weights`); None gives the
             full sample, B = 1.
 
     Returns:
@@ -112,20 +112,32 @@ def image_weights(design: CellDesign, replicates: int, seed: int, start: int = 0
     return out
 
 
-def jackknife_weights(design: CellDesign) -> tuple[np.ndarray, np.ndarray]:
-    """Weights that leave out one source image at a time, within its concept.
+def left_out_images(design: CellDesign) -> tuple[np.ndarray, np.ndarray]:
+    """The replicates of the stratified jackknife: one source image left out at a time, within its concept.
 
     Concepts with a single image are passed over: leaving it out would leave the concept empty, and in a stratified
     jackknife it contributes nothing.
 
     Returns:
-        weights_BKJ: (B, K, J) int16, one replicate per image.
-        concept_B: (B,) concept code whose image was left out.
+        concept_B, image_B: (B,) concept code and image code of what was left out, one replicate an image.
     """
     concept_B, image_B = np.nonzero(design.image_mask_KJ & (design.images_K > 1)[:, None])
-    weights = np.ones((len(concept_B), *design.image_mask_KJ.shape), dtype=np.int16)
-    weights[np.arange(len(concept_B)), concept_B, image_B] = 0
-    return weights, concept_B
+    return concept_B, image_B
+
+
+def left_out_metrics(design: CellDesign, side: SketchStatistics) -> dict[str, np.ndarray]:
+    """`cell_metrics` without one image at a time, in the order of `left_out_images`; (B, C) each.
+
+    An image is in the cells of its concept alone: J replicates, each without one image of every concept, hold all that
+    changes, and the rest of a row is the full sample.
+    """
+    concept_B, image_B = left_out_images(design)
+    k, j = design.image_mask_KJ.shape
+    weights_JKJ = np.broadcast_to(1 - np.eye(j, dtype=np.int16)[:, None, :], (j, k, j)).copy()
+    weights_JKJ[:, design.images_K < 2] = 1
+    full, without = cell_metrics(design, side), cell_metrics(design, side, weights_JKJ)
+    own_BC = concept_B[:, None] == design.concept_code_C[None, :]
+    return {metric: np.where(own_BC, without[metric][image_B], full[metric]) for metric in METRICS}
 
 
 def _weighted_mean(design: CellDesign, sum_N: np.ndarray, weight_N: np.ndarray, weights_GB: np.ndarray) -> np.ndarray:

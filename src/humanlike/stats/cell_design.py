@@ -138,6 +138,11 @@ class CellDesign:
         return np.repeat(self.concepts_K, self.num_conditions)
 
     @cached_property
+    def concept_code_C(self) -> np.ndarray:
+        """(C,) concept code of every cell, as `concept_N` has them."""
+        return np.repeat(np.arange(self.num_concepts), self.num_conditions)
+
+    @cached_property
     def items_C(self) -> np.ndarray:
         """(C,) number of items in every cell."""
         return np.bincount(self.cell_N, minlength=self.num_cells)

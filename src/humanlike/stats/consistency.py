@@ -5,16 +5,17 @@ Legend: S splits, P participants, R judgments, C cells, B bootstrap replicates.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import ttest_ind
 
 from humanlike.rng import generator
 from humanlike.stats.cell_bootstrap import METRICS, cell_metrics
 from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.coded_responses import CodedResponses
 from humanlike.stats.crossed import PeopleUnderWeights
+from humanlike.stats.hypothesis import welch_test
 from humanlike.stats.intervals import Interval, basic, percentile, ratio_centred, recentred
 from humanlike.stats.regression import alignment_r2, split_correlation
 from humanlike.stats.sketch_statistics import people_statistics
@@ -165,6 +166,7 @@ def split_half_consistency(
     seed: int = 0,
     start: int = 0,
     resamples: HalfResamples | None = None,
+    metrics: Collection[str] = METRICS,
 ) -> dict[str, SplitHalf]:
     """Split the participants in random halves, compute both halves' cells, fit one on the other.
 
@@ -178,6 +180,7 @@ def split_half_consistency(
         seed: Global seed; split s has its own address, so that any of them can be drawn again alone.
         start: Number of the first split.
         resamples: Weights under which each split is computed again, for the reliability's replicates.
+        metrics: Which of them.
 
     Returns:
         Metric → SplitHalf. With an odd number of participants the halves differ by one.
@@ -204,7 +207,7 @@ def split_half_consistency(
         first_P = generator(seed, "split_half", split).permutation(len(participants)) < len(participants) // 2
         share = None if resamples is None else resamples.of_split(split - start, splits)
         for side, half_P in enumerate((first_P, ~first_P)):
-            half = people_statistics(coded, target_N, ranks_LL, switches, half_P[person_R])
+            half = people_statistics(coded, target_N, ranks_LL, switches, half_P[person_R], metrics)
             halves[side].append(cell_metrics(design, half))
             noise_S[split - start] += _noise_ratio(half_P[person_R], coded.item_R) / 2
             if share is None or not len(share):
@@ -217,7 +220,7 @@ def split_half_consistency(
     means = {"accuracy": switches.accuracy == "first_guess", "entropy": switches.entropy == "per_sketch"}
     over_sketches = {metric for metric, holds in means.items() if holds}
     result = {}
-    for metric in METRICS:
+    for metric in (metric for metric in METRICS if metric in metrics):
         a_SC, b_SC = (np.concatenate([cells[metric] for cells in side]) for side in halves)
         r2_B = correlation_B = None
         if resamples is not None:
@@ -264,13 +267,11 @@ def gap_to_consistency(
     difference = float(s_known.mean() - alignment)
     pairs = np.subtract.outer(s_known, recentred(alignment, a_known)).ravel()
     spread = basic(difference, pairs, level)
-    if np.ptp(a_known) == 0 and np.ptp(s_known) == 0:  # no spread, no test
-        t, df, p = np.nan, np.nan, np.nan
-    else:
-        welch = ttest_ind(s_known, a_known, equal_var=False)
-        t, df, p = float(welch.statistic), float(welch.df), float(welch.pvalue)
+    welch = welch_test(s_known, a_known)
     kind = ratio_centred(alignment, a_known).kind
-    return ConsistencyGap(difference, Interval(spread.low, spread.high, kind, lost), t, df, p)
+    return ConsistencyGap(
+        difference, Interval(spread.low, spread.high, kind, lost), welch.statistic, welch.df, welch.p_value
+    )
 
 
 def _noise_ratio(half_R: np.ndarray, item_R: np.ndarray) -> float:

@@ -88,7 +88,7 @@ def jackknife(estimate: float, replicates_B: np.ndarray, stratum_B: np.ndarray, 
 
     Args:
         estimate: θ̂.
-        replicates_B: (B,) estimates with one unit left out (weights of `jackknife_weights`).
+        replicates_B: (B,) estimates with one unit left out (see `left_out_metrics`).
         stratum_B: (B,) stratum of the unit left out.
         level: Coverage asked for, in (0, 1).
 
@@ -158,8 +158,14 @@ def recentred(estimate: float, replicates_B: np.ndarray) -> np.ndarray:
     return estimate + (1.0 if scale is None else scale) * (values - usable.mean())
 
 
-def widened(replicates_B: np.ndarray, spread: float) -> np.ndarray:
-    """(B,) replicates whose deviations from their mean are multiplied, NaN kept; see `CellDesign.resampling_spread`.
+def widened(replicates_B: np.ndarray, spread: float, hidden: float = 0.0) -> np.ndarray:
+    """(B,) replicates whose deviations from their mean are multiplied, NaN kept.
+
+    Args:
+        replicates_B: (B,) replicates.
+        spread: Factor of their standard deviation; see `CellDesign.resampling_spread`.
+        hidden: Variance that they have to gain beside it; see `humanlike.stats.hidden_spread`. Replicates that do not
+            vary cannot gain any.
 
     Example:
         >>> widened(np.array([1.0, 3.0, np.nan]), 2.0).tolist()
@@ -167,7 +173,11 @@ def widened(replicates_B: np.ndarray, spread: float) -> np.ndarray:
     """
     values = np.asarray(replicates_B, dtype=np.float64)
     usable, _ = _usable(values)
-    return usable.mean() + spread * (values - usable.mean()) if len(usable) else values
+    if not len(usable):
+        return values
+    variance = usable.var()
+    factor = np.sqrt(spread**2 + hidden / variance) if variance > 0 else spread
+    return usable.mean() + factor * (values - usable.mean())
 
 
 def _usable(replicates_B: np.ndarray) -> tuple[np.ndarray, int]:

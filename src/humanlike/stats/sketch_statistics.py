@@ -5,7 +5,9 @@ Legend: N items, L labels, E entries of a sparse table (item, key, count), R jud
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -15,6 +17,9 @@ from humanlike.metrics.functional.response import row_entropy
 from humanlike.stats.coded_responses import CodedResponses
 from humanlike.stats.count_entropy import Estimator, group_sums, grouped_entropy
 from humanlike.stats.switches import ModelSwitches, NoErrorCell, PeopleSwitches, SNPVariant
+
+METRICS = ("accuracy", "entropy", "snp")
+"""Metrics of a cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +39,12 @@ class SparseCounts:
     @classmethod
     def from_entries(cls, item_E: np.ndarray, key_E: np.ndarray, count_E: np.ndarray) -> SparseCounts:
         """The entries with a count above 0; an (item, key) pair may occur in several entries."""
-        keep = count_E > 0
-        return cls(item_E[keep].astype(np.int64), key_E[keep].astype(np.int64), count_E[keep].astype(np.float64))
+        keep = np.flatnonzero(count_E > 0)
+        return cls(
+            item_E.astype(np.int64, copy=False)[keep],
+            key_E.astype(np.int64, copy=False)[keep],
+            count_E.astype(np.float64, copy=False)[keep],
+        )
 
     def per_item(self, num_items: int, value_E: np.ndarray | None = None) -> np.ndarray:
         """(N,) sum of count (times `value_E`) over each item's entries."""
@@ -190,6 +199,7 @@ def people_statistics(
     ranks_LL: np.ndarray | None = None,
     switches: PeopleSwitches | None = None,
     rows: np.ndarray | None = None,
+    metrics: Collection[str] = METRICS,
 ) -> SketchStatistics:
     """Sufficient statistics of people, or of a part of them.
 
@@ -200,6 +210,7 @@ def people_statistics(
         switches: What the protocol says; default PeopleSwitches().
         rows: Judgments to use (positions in `coded`), for split halves and resampled participants; a row may be
             repeated. None uses all.
+        metrics: What is wanted; the others are NaN, and cost nothing. Accuracy is always there.
 
     Returns:
         SketchStatistics with N items; an item without answers has weight 0 everywhere.
@@ -211,24 +222,28 @@ def people_statistics(
     target_N = _targets(target_N, None, "")
     num_items = len(target_N)
     coded.check_items(num_items)
-    first = _counts(coded, "first", rows)
-    labels = _counts(coded, "all", rows)
-    scored = first if switches.accuracy == "first_guess" else labels
+    counts = cache(lambda which: _counts(coded, which, rows))
+    scored = counts("first" if switches.accuracy == "first_guess" else "all")
     correct_N = scored.per_item(num_items, (scored.key_E == target_N[scored.item_E]).astype(np.float64))
     given_N = scored.per_item(num_items)
     if switches.accuracy == "first_guess":
         correct_N, given_N = correct_N / np.maximum(given_N, 1.0), (given_N > 0).astype(np.float64)
     entropy: MeanEntropy | PooledEntropy
-    if switches.entropy == "pooled":
-        entropy = PooledEntropy(labels, switches.estimator)
+    if "entropy" not in metrics:
+        entropy = _mean_entropy(np.full(num_items, np.nan))
+    elif switches.entropy == "pooled":
+        entropy = PooledEntropy(counts("all"), switches.estimator)
     else:
-        entropy = _mean_entropy(_item_entropy(labels, num_items, switches.estimator))
-    ranked = first if switches.snp_answers == "first" else labels
+        entropy = _mean_entropy(_item_entropy(counts("all"), num_items, switches.estimator))
+    neighbours = None
+    if "snp" in metrics and ranks_LL is not None:
+        ranked = counts("first" if switches.snp_answers == "first" else "all")
+        neighbours = _neighbours(ranked, target_N, ranks_LL, switches.snp, switches.no_error_cell)
     return SketchStatistics(
         accuracy_sum_N=correct_N,
         accuracy_weight_N=given_N,
         entropy=entropy,
-        neighbours=_neighbours(ranked, target_N, ranks_LL, switches.snp, switches.no_error_cell),
+        neighbours=neighbours,
     )
 
 

@@ -28,7 +28,8 @@ from humanlike.stats import (
     PeopleSwitches,
     SketchStatistics,
     cell_metrics,
-    jackknife_weights,
+    left_out_images,
+    left_out_metrics,
     model_statistics,
     people_statistics,
 )
@@ -74,8 +75,7 @@ class StudyResamples:
     @cached_property
     def jackknife(self) -> Resamples:
         """The same with one image left out at a time beside them."""
-        left_out_BKJ, concept_B = jackknife_weights(self.design)
-        return replace(self.bootstrap, left_out_BKJ=left_out_BKJ, concept_of_left_out_B=concept_B)
+        return replace(self.bootstrap, concept_of_left_out_B=left_out_images(self.design)[0])
 
     def of(self, protocol: Protocol) -> Resamples:
         """The resamples that a protocol asks for."""
@@ -154,7 +154,7 @@ class Observer:
     def _of_images(self, kind: Kind, metric: str, protocol: Protocol) -> np.ndarray:
         alone = only(self._statistics(protocol), metric)
         if kind == "left_out":
-            return cell_metrics(self._resamples.design, alone, self._resamples.jackknife.left_out_BKJ)[metric]
+            return left_out_metrics(self._resamples.design, alone)[metric]
         if kind == "full":
             return cell_metrics(self._resamples.design, alone)[metric]
         if self._resamples.kind == "participants":  # other participants change nothing of a model

@@ -53,8 +53,9 @@ class StudyPeople:
         if self.coded.num_participants < 2:
             return {}
         keys = {metric: (metric, *self.observer.key(metric, protocol)) for metric in METRICS}
-        known = [self._consistency.get(key) for key in keys.values()]
-        if not all(split is not None and (resamples is None or split.r2_B is not None) for split in known):
+        known = {metric: self._consistency.get(key) for metric, key in keys.items()}
+        lacking = [m for m, split in known.items() if split is None or (resamples is not None and split.r2_B is None)]
+        if lacking:
             computed = split_half_consistency(
                 self.items.design,
                 self.coded.responses,
@@ -64,9 +65,9 @@ class StudyPeople:
                 splits=self.splits,
                 seed=self.seed,
                 resamples=resamples,
+                metrics=lacking,
             )
-            found = {keys[metric]: split for metric, split in computed.items()}
-            self._consistency = {**found, **self._consistency} if resamples is None else {**self._consistency, **found}
+            self._consistency |= {keys[metric]: split for metric, split in computed.items()}
         return {metric: self._consistency[key] for metric, key in keys.items()}
 
 

@@ -16,6 +16,7 @@ from humanlike.stats import (
     people_statistics,
     split_half_consistency,
 )
+from humanlike.stats.crossed import PeopleUnderWeights
 
 
 @pytest.fixture(scope="module")
@@ -37,20 +38,23 @@ def people() -> tuple[CellDesign, CodedResponses, np.ndarray]:
 def test_halves_are_disjoint_complete_and_fitted_on_each_other(people, monkeypatch):
     design, coded, target_N = people
     seen = []
+    original = PeopleUnderWeights.cells
 
-    def spy(coded, target_N, ranks_LL, switches, rows, metrics):
-        seen.append(rows)
-        return people_statistics(coded, target_N, ranks_LL, switches, rows, metrics)
+    def spy(self, weights_BP, *images):
+        seen.append(weights_BP[:, self._person_R].astype(bool))
+        return original(self, weights_BP, *images)
 
-    monkeypatch.setattr("humanlike.stats.consistency.people_statistics", spy)
+    monkeypatch.setattr(PeopleUnderWeights, "cells", spy)
     result = split_half_consistency(design, coded, target_N, splits=3, seed=4)
-    cells = [cell_metrics(design, people_statistics(coded, target_N, rows=r))["accuracy"][0] for r in seen]
     for split in range(3):
-        first, second = seen[2 * split], seen[2 * split + 1]
+        first, second = (rows_SR[split] for rows_SR in seen)
         np.testing.assert_array_equal(first, ~second)
         assert len(np.unique(coded.participant_R[first])) == 20
         assert not set(coded.participant_R[first]) & set(coded.participant_R[second])
-        a, b = cells[2 * split], cells[2 * split + 1]
+        a, b = (
+            cell_metrics(design, people_statistics(coded, target_N, rows=rows))["accuracy"][0]
+            for rows in (first, second)
+        )
         half = result["accuracy"]
         assert half.r2_S[split] == pytest.approx(alignment_r2(a, b, design.condition_C)[0], abs=1e-12)
         r = scipy.stats.pearsonr(a, b).statistic

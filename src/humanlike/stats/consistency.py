@@ -196,32 +196,32 @@ def split_half_consistency(
         raise ValueError(f"split-half consistency needs at least two participants, got {len(participants)}")
     if splits < 1:
         raise ValueError(f"splits must be at least 1, got {splits}")
+    first_SP = np.stack(
+        [
+            generator(seed, "split_half", split).permutation(len(participants)) < len(participants) // 2
+            for split in range(start, start + splits)
+        ]
+    )
+    sides = (first_SP, ~first_SP)
+    weighted = PeopleUnderWeights(design, coded, target_N, ranks_LL, switches, metrics)
+    halves = [weighted.cells(half_SP.astype(np.int16)) for half_SP in sides]
     person_R = np.searchsorted(participants, coded.participant_R)
-    weighted = None
-    if resamples is not None and resamples.participants_BP is not None:
-        weighted = PeopleUnderWeights(design, coded, target_N, ranks_LL, switches)
-    halves: list[list[dict[str, np.ndarray]]] = [[], []]
+    noise_S = np.array([[_noise_ratio(half_P[person_R], coded.item_R) for half_P in half_SP] for half_SP in sides])
     again: list[list[dict[str, np.ndarray]]] = [[], []]
-    noise_S = np.zeros(splits)
-    for split in range(start, start + splits):
-        first_P = generator(seed, "split_half", split).permutation(len(participants)) < len(participants) // 2
-        share = None if resamples is None else resamples.of_split(split - start, splits)
-        for side, half_P in enumerate((first_P, ~first_P)):
-            half = people_statistics(coded, target_N, ranks_LL, switches, half_P[person_R], metrics)
-            halves[side].append(cell_metrics(design, half))
-            noise_S[split - start] += _noise_ratio(half_P[person_R], coded.item_R) / 2
-            if share is None or not len(share):
+    shares = [] if resamples is None else [resamples.of_split(split, splits) for split in range(splits)]
+    for split, share in enumerate(shares):
+        for side, half_SP in enumerate(sides if len(share) else ()):
+            if share.participants_BP is not None:
+                again[side].append(weighted.cells(share.participants_BP * half_SP[split], share.images_BKJ))
                 continue
-            if weighted is None or share.participants_BP is None:
-                again[side].append(cell_metrics(design, half, share.images_BKJ))
-            else:
-                again[side].append(weighted.cells(share.participants_BP * half_P, share.images_BKJ))
+            half = people_statistics(coded, target_N, ranks_LL, switches, half_SP[split][person_R], metrics)
+            again[side].append(cell_metrics(design, half, share.images_BKJ))
     switches = switches or PeopleSwitches()
     means = {"accuracy": switches.accuracy == "first_guess", "entropy": switches.entropy == "per_sketch"}
     over_sketches = {metric for metric, holds in means.items() if holds}
     result = {}
     for metric in (metric for metric in METRICS if metric in metrics):
-        a_SC, b_SC = (np.concatenate([cells[metric] for cells in side]) for side in halves)
+        a_SC, b_SC = (cells[metric] for cells in halves)
         r2_B = correlation_B = None
         if resamples is not None:
             a_BC, b_BC = (np.concatenate([cells[metric] for cells in side]) for side in again)
@@ -231,7 +231,7 @@ def split_half_consistency(
             correlation_S=split_correlation(a_SC, b_SC),
             correlation_B=correlation_B,
             r2_B=r2_B,
-            noise_ratio_S=noise_S if metric in over_sketches else None,
+            noise_ratio_S=noise_S.mean(axis=0) if metric in over_sketches else None,
         )
     return result
 

@@ -75,11 +75,15 @@ def grouped_entropy(n_EB: np.ndarray, sums_SE: csr_matrix, estimator: Estimator 
         _need_whole(n_EB, estimator)
     entries_S = np.diff(sums_SE.indptr)
     total_SB = sums_SE @ n_EB
-    n, total_s, total_e = (torch.from_numpy(x) for x in (n_EB, total_SB, np.repeat(total_SB, entries_S, axis=0)))
+    total_EB = np.repeat(total_SB, entries_S, axis=0)
+    n, total_s, total_e = (torch.from_numpy(x) for x in (n_EB, total_SB, total_EB))
     if estimator == "chao_shen":
         coverage_SB = chao_shen_coverage(torch.from_numpy(sums_SE @ (n_EB == 1).astype(np.float64)), total_s).numpy()
-        coverage_e = torch.from_numpy(np.repeat(coverage_SB, entries_S, axis=0))
-        return np.where(total_SB > 0, sums_SE @ chao_shen_terms(n, total_e, coverage_e).numpy(), np.nan)
+        coverage_EB = np.repeat(coverage_SB, entries_S, axis=0)
+        given_EB, terms_EB = n_EB > 0, np.zeros(n_EB.shape)  # most labels are absent from a resample, and cost the most
+        given = (torch.from_numpy(x_EB[given_EB]) for x_EB in (n_EB, total_EB, coverage_EB))
+        terms_EB[given_EB] = chao_shen_terms(*given).numpy()
+        return np.where(total_SB > 0, sums_SE @ terms_EB, np.nan)
     entropy_SB = sums_SE @ plug_in_terms(n, total_e).numpy()
     if estimator == "miller_madow":
         kinds_s = torch.from_numpy(sums_SE @ (n_EB > 0).astype(np.float64))

@@ -22,7 +22,7 @@ concept, C cells, B replicates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal, get_args
 
 import numpy as np
@@ -92,6 +92,7 @@ class PeopleUnderWeights:
         target_N: (N,) label of every item's concept.
         ranks_LL: As in `people_statistics`.
         switches: As in `people_statistics`.
+        metrics: As in `people_statistics`.
 
     Attributes:
         participants_P: The participants, sorted: the order of their weights.
@@ -111,6 +112,7 @@ class PeopleUnderWeights:
         target_N: np.ndarray,
         ranks_LL: np.ndarray | None = None,
         switches: PeopleSwitches | None = None,
+        metrics: Collection[str] = METRICS,
     ) -> None:
         target_N = np.asarray(target_N)
         if len(target_N) != len(design):
@@ -125,9 +127,10 @@ class PeopleUnderWeights:
         # Pooled quantities are linear in a judgment's weight: for them a judgment is an item with its own image.
         single = CodedResponses(coded.participant_R, np.arange(len(coded)), coded.guess_RG)
         self._judgments = _judgment_design(design, coded.item_R)
-        self._by_judgment = people_statistics(single, target_N[coded.item_R], ranks_LL, self.switches)
-        self._first = _ItemShares(coded, target_N) if self.switches.accuracy == "first_guess" else None
-        per_sketch = self.switches.entropy == "per_sketch"
+        self._by_judgment = people_statistics(single, target_N[coded.item_R], ranks_LL, self.switches, None, metrics)
+        first_guess = self.switches.accuracy == "first_guess" and "accuracy" in metrics
+        self._first = _ItemShares(coded, target_N) if first_guess else None
+        per_sketch = self.switches.entropy == "per_sketch" and "entropy" in metrics
         self._labels = _ItemEntropies(coded, len(design), self.switches.estimator) if per_sketch else None
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -26,34 +28,36 @@ SMALL = (
 TABLES = {
     "models", "sketch_rows", "cell_rows", "conditions", "means", "alignment", "people_by_condition", "replicates",
     "strokes", "strokes_by_condition", "discrepancy", "noise_ceiling", "comparisons", "rank_groups", "spearman", "gaps",
-    "power",
+    "power", "item_consistency", "models_consistency",
 }  # fmt: skip
-FAST = "analyses=[inference,gaps,power]"
+FAST = "analyses=[inference,items,gaps,power]"
 
 
 @pytest.fixture(scope="module")
-def study(command):
-    """Run `humanlike study` with the arguments, in a folder of its own process."""
-
-    def run(*arguments, folder):
-        line = [sys.executable, "-m", "humanlike", "study", *SMALL, *arguments, f"hydra.run.dir={folder}"]
-        return subprocess.run(
-            line, cwd=command.home, env=command.environment, capture_output=True, text=True, timeout=240, check=False
-        )
-
-    return run
+def finished(command):
+    """A finished study in its folder, and what it printed."""
+    folder, printed = command.home / "study", io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setenv("HUMANLIKE_CACHE", command.environment["HUMANLIKE_CACHE"])
+        job = Job(study_job)
+        assert job.run(compose("study", [*SMALL, FAST]), folder) == 0, job.why
+    return folder, printed.getvalue()
 
 
-@pytest.fixture(scope="module")
-def finished(study, command):
-    folder = command.home / "study"
-    done = study(FAST, folder=folder)
+@pytest.mark.slow
+def test_the_command(command):
+    folder = command.home / "by_command"
+    line = [sys.executable, "-m", "humanlike", "study", *SMALL, f"hydra.run.dir={folder}"]
+    done = subprocess.run(
+        line, cwd=command.home, env=command.environment, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stderr
-    return folder, done
+    assert f"written to {folder}" in done.stdout
+    assert set(read_study(folder)[1]) == TABLES | {"mixed_fits", "mixed_terms", "mixed_random"}
 
 
 def test_the_folder_holds_every_table_twice_and_a_record(finished):
-    folder, done = finished
+    folder, printed = finished
     record, tables = read_study(folder)
     assert record["schema"] == SCHEMA
     assert set(tables) == TABLES
@@ -63,7 +67,9 @@ def test_the_folder_holds_every_table_twice_and_a_record(finished):
     assert "not asked for" in record["missing"]["mixed_fits"]
     assert "machine" in record["missing"]["machine_cells"]
     assert len(record["digest"]) == 64
-    assert "simulated" in done.stdout
+    assert "simulated" in printed
+    assert "model 1 of 1: random_tiny" in printed
+    assert printed.count("Semantic neighbour preference") == 0  # one line a model, not its tables
     assert (folder / "report.html").read_text().count("simulat") > 1
     assert list((folder / "figures").glob("alignment_*.svg"))
 
@@ -85,17 +91,20 @@ def test_an_evaluated_backbone_has_its_ordinary_run(finished):
     assert aligned["random_tiny", "accuracy"] == pytest.approx(run["scores"]["alignment_accuracy"]["value"])
 
 
-def test_a_rerun_skips_what_is_finished_and_goes_on_past_a_failure(study, finished):
+def test_a_rerun_skips_what_is_finished_and_goes_on_past_a_failure(finished, command, monkeypatch, capsys):
     folder, _ = finished
     before = read_study(folder)
     score = (folder / "models/random_tiny/score.json").stat().st_mtime_ns
-    done = study(
-        "backbones=[ecoset_resnet50,random_tiny]", "offline=true", "runs={again: %s}" % (folder / "models/random_tiny"),
-        "analyses=[]", "discrepancy=false", "report=false", "simulated={}", folder=folder,
-    )  # fmt: skip
-    assert done.returncode == 3, done.stderr
-    assert "1 of 2 backbones had losses" in done.stderr
-    assert "already finished, skipped" in done.stdout
+    monkeypatch.setenv("HUMANLIKE_CACHE", command.environment["HUMANLIKE_CACHE"])
+    job = Job(study_job)
+    asked = [
+        *SMALL[1:], "backbones=[ecoset_resnet50,random_tiny]", "offline=true",
+        "runs={again: %s}" % (folder / "models/random_tiny"), "analyses=[]", "discrepancy=false", "report=false",
+        "simulated={}",
+    ]  # fmt: skip
+    assert job.run(compose("study", asked), folder) == 3
+    assert "1 of 2 backbones had losses" in job.why
+    assert "already finished, skipped" in capsys.readouterr().out
     assert (folder / "models/random_tiny/score.json").stat().st_mtime_ns == score
     record, tables = read_study(folder)
     assert list(tables["models"]["observer"]) == ["random_tiny", "again"]

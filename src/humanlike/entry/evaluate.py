@@ -26,12 +26,13 @@ def main() -> None:
     launch("evaluate", evaluate_job)
 
 
-def evaluate_job(config: DictConfig, folder: Path, **ready: Any) -> None:
+def evaluate_job(config: DictConfig, folder: Path, *, brief: bool = False, **ready: Any) -> None:
     """One evaluation, written into `folder`; a finished one with the same configuration is not repeated.
 
     Args:
         config: Composed configuration of `evaluate`.
         folder: The run's folder.
+        brief: Print one line in place of the tables of the scores.
         ready: Objects that replace configured ones, as in `score_from_config`.
 
     Raises:
@@ -41,7 +42,7 @@ def evaluate_job(config: DictConfig, folder: Path, **ready: Any) -> None:
 
     from humanlike.entry.environment import prepare
     from humanlike.reports.config_record import masked_config
-    from humanlike.reports.tables import score_summary
+    from humanlike.reports.tables import score_line, score_summary
 
     prepare(config)
     console = Console()
@@ -53,8 +54,11 @@ def evaluate_job(config: DictConfig, folder: Path, **ready: Any) -> None:
         score = _score_and_write(config, folder, plain, ready)
         if score is None:
             return
-        console.print(score_summary(score))
-        console.print(f"written to {folder}", highlight=False, soft_wrap=True)
+        if brief:
+            console.print(score_line(score), highlight=False, soft_wrap=True)
+        else:
+            console.print(score_summary(score))
+            console.print(f"written to {folder}", highlight=False, soft_wrap=True)
     lost = int(score.result.counts.get("items_failed", 0))
     if lost > config.max_failures:
         raise LossesError(f"{lost} image(s) could not be read, more than max_failures={config.max_failures}")

@@ -132,7 +132,7 @@ def evaluate_backbones(
     from humanlike.entry.evaluate import evaluate_job
     from humanlike.entry.launch import FAILED, LOSSES, Job
 
-    evaluated, job = Evaluated(), Job(partial(evaluate_job, data=data, benchmark=benchmark))
+    evaluated, job = Evaluated(), Job(partial(evaluate_job, brief=True, data=data, benchmark=benchmark))
     for number, (name, backbone) in enumerate(backbones.items(), 1):
         print(f"model {number} of {len(backbones)}: {name}", flush=True)
         status = job.run(evaluation_config(config, name, backbone), folder / name)

@@ -26,6 +26,15 @@ from humanlike.reports.wording import (
 from humanlike.types import Score
 
 
+def score_line(score: Score) -> str:
+    """A run in one line: the scores that people have as well or that have a ceiling (all, where there is none)."""
+    known = [row for row in score_rows(score) if row.model.value is not None]
+    beside = [row for row in known if row.people is not None or row.model.ceiling is not None]
+    values = [f"{short_title(row.name)} {number(row.model.value, row.digits)}" for row in beside or known]
+    flags = [f"{len(score.result.flags)} flag(s)"] if score.result.flags else []
+    return "  " + "; ".join([", ".join(values), *flags, f"{score.seconds:.1f} s"])
+
+
 def headline_cells(score: Score) -> tuple[list[str], list[list[str]]]:
     """Column heads and texts of the headline table: score, value, 95% interval, people, ceiling, n, unit."""
     people = people_word(score)

@@ -16,7 +16,7 @@ from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.coded_responses import CodedResponses
 from humanlike.stats.crossed import PeopleUnderWeights
 from humanlike.stats.hypothesis import welch_test
-from humanlike.stats.intervals import Interval, basic, percentile, ratio_centred, recentred
+from humanlike.stats.intervals import Interval, basic, known_mean, percentile, ratio_centred, recentred
 from humanlike.stats.regression import alignment_r2, split_correlation
 from humanlike.stats.sketch_statistics import people_statistics
 from humanlike.stats.switches import PeopleSwitches
@@ -58,7 +58,7 @@ class SplitHalf:
     @property
     def reliability(self) -> float:
         """Mean of `reliability_S` over splits, NaN if none is usable."""
-        return _mean(self.reliability_S)
+        return known_mean(self.reliability_S)
 
     @property
     def reliability_B(self) -> np.ndarray:
@@ -93,12 +93,12 @@ class SplitHalf:
     @property
     def mean(self) -> float:
         """Mean of `r2_S` over splits, NaN if none is usable."""
-        return _mean(self.r2_S)
+        return known_mean(self.r2_S)
 
     @property
     def spearman_brown(self) -> float:
         """Mean of `spearman_brown_S` over splits, NaN if none is usable."""
-        return _mean(self.spearman_brown_S)
+        return known_mean(self.spearman_brown_S)
 
     def interval(self, level: float = 0.95) -> Interval:
         """Quantiles of `r2_S` over splits."""
@@ -286,8 +286,3 @@ def _noise_ratio(half_R: np.ndarray, item_R: np.ndarray) -> float:
     if not known_N.any():
         return float("nan")
     return float((1 / half_N[known_N]).mean() / known_N.mean() / (1 / all_N).mean())
-
-
-def _mean(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")

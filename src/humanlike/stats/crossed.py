@@ -33,6 +33,7 @@ from humanlike.stats.cell_bootstrap import METRICS, REPLICATES_PER_DRAW, image_w
 from humanlike.stats.cell_design import CellDesign
 from humanlike.stats.coded_responses import CodedResponses
 from humanlike.stats.count_entropy import Estimator, group_sums, grouped_entropy, ratio
+from humanlike.stats.intervals import known_mean
 from humanlike.stats.sketch_statistics import people_statistics
 from humanlike.stats.switches import PeopleSwitches
 
@@ -275,7 +276,7 @@ def over_participants(estimate: float, fewer_B: np.ndarray) -> np.ndarray:
     References:
         Shao & Wu 1989 (Annals of Statistics 17).
     """
-    return estimate + np.sqrt((1 - LEFT_OUT) / LEFT_OUT) * (fewer_B - _known_mean(fewer_B))
+    return estimate + np.sqrt((1 - LEFT_OUT) / LEFT_OUT) * (fewer_B - known_mean(fewer_B))
 
 
 def with_participants(images_B: np.ndarray, participants_B: np.ndarray, judgments_B: np.ndarray) -> np.ndarray:
@@ -293,11 +294,6 @@ def with_participants(images_B: np.ndarray, participants_B: np.ndarray, judgment
     total, single = (values.var() if len(values) else 0.0 for values in known)
     share = np.sqrt(max(total - single, 0.0) / total) if total > 0 else 0.0
     return images_B + share * over_participants(0.0, participants_B)
-
-
-def _known_mean(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
 
 
 def _blocks(replicates: int) -> Iterator[tuple[int, int]]:

@@ -180,6 +180,12 @@ def widened(replicates_B: np.ndarray, spread: float, hidden: float = 0.0) -> np.
     return usable.mean() + factor * (values - usable.mean())
 
 
+def known_mean(values: np.ndarray) -> float:
+    """Mean of the values that are finite; NaN where none is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
 def _usable(replicates_B: np.ndarray) -> tuple[np.ndarray, int]:
     values = np.asarray(replicates_B, dtype=np.float64)
     if values.ndim != 1:

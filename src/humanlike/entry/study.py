@@ -109,14 +109,16 @@ def _losses(evaluated: Evaluated, asked: int) -> str:
 
 def summary(result: StudyResult) -> Any:
     """Console table: a row an observer, its means and its alignment."""
+    from rich.box import SIMPLE
     from rich.table import Table
 
     simulated = " (people are simulated)" if "simulated_participants" in result.flags else ""
-    table = Table(title=f"study{simulated}: means over cells, and alignment R² with people")
-    metrics = ("accuracy", "entropy", "snp")
+    table = Table(title=f"study{simulated}: means over cells, and alignment R² with people", box=SIMPLE)
+    heads = {"accuracy": "acc.", "entropy": "ent.", "snp": "SNP"}
+    metrics = tuple(heads)
     table.add_column("observer", no_wrap=True)
-    for column in (*metrics, *(f"R² {m}" for m in metrics)):
-        table.add_column(column, justify="right")
+    for column in ("accuracy", "entropy", "SNP", *(f"R² {head}" for head in heads.values())):
+        table.add_column(column, justify="right", no_wrap=True)
     means = result.tables["means"].pivot(index="observer", columns="metric", values="estimate")
     aligned = result.tables.get("alignment")
     known = None if aligned is None else aligned.pivot(index="observer", columns="metric", values="estimate")

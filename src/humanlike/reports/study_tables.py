@@ -141,7 +141,12 @@ def _columns(table: pd.DataFrame, shown: pd.DataFrame, observers: Observers) -> 
             yield f"{prefix}95% interval", True, cells
             continue
         numeric = pd.api.types.is_numeric_dtype(table[column]) and not pd.api.types.is_bool_dtype(table[column])
-        yield head(column), numeric, list(map(_writer(table[column], column, observers), shown[column]))
+        observer = column in observers.paradigms
+        yield (
+            observers.label(column) if observer else head(column),
+            numeric,
+            list(map(_writer(table[column], column, observers), shown[column])),
+        )
 
 
 def _alarms_first(names: list[str], table: pd.DataFrame) -> list[str]:

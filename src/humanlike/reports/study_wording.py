@@ -234,18 +234,21 @@ def head(column: str) -> str:
 
 
 def study_flag(flag: str) -> str:
-    """A flag of a study in words; what follows the first colon is what it is about.
+    """A flag of a study in words: `flag`, `flag:COUNT`, or `flag:MODEL[:about]`.
 
     Example:
         >>> study_flag("simulated_model:twin")
         'The model twin is a simulation: its answers were made up, not given by a network.'
         >>> study_flag("unanswered:net:3")
         'net: 3 sketches were not answered by that model and are left out of its scores.'
+        >>> study_flag("empty_cells:net:4")
+        'net: 4 cell(s) (concept × condition) are empty and left out.'
     """
     name, _, rest = flag.partition(":")
     if name in FLAGS:
         return FLAGS[name].format(rest=rest.replace(":", ": "))
-    subject, _, count = rest.rpartition(":")
-    sentence = flag_sentence(f"{name}:{count}" if count.isdigit() else name)
-    named = subject if count.isdigit() else rest
+    if rest.isdigit():
+        return flag_sentence(flag)
+    named, _, about = rest.partition(":")
+    sentence = flag_sentence(f"{name}:{about}" if about else name)
     return f"{named}: {sentence}" if named else sentence

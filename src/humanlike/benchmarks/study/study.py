@@ -310,8 +310,12 @@ def _unique(*flags: str) -> list[str]:
 
 
 def _of_models(models: Sequence[StudyModel], known: Sequence[str]) -> Iterator[str]:
-    """What has to be said about single models, each with its name; what holds for the data set is said once."""
-    return (f"{flag}:{model.name}" for model in models for flag in model.flags if flag not in known)
+    """What has to be said about single models, `flag:MODEL[:about]`; what holds for the data set is said once."""
+    for model in models:
+        for flag in model.flags:
+            if flag not in known:
+                name, colon, about = flag.partition(":")
+                yield f"{name}:{model.name}{colon}{about}"
 
 
 def _other_images(models: Sequence[StudyModel]) -> list[str]:

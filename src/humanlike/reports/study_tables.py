@@ -248,4 +248,4 @@ def _size(change: float) -> str:
 def _not_computed(table: pd.DataFrame) -> list[str]:
     rows = table[(table["score"].astype(str) == "") & (table["note"].astype(str) != "")]
     pairs = dict.fromkeys(zip(rows["switch"].astype(str), rows["note"].astype(str), strict=True))
-    return [f"{switch}: not computed ({note})." for switch, note in pairs]
+    return [f"{switch}: not computed ({note.removeprefix('not computed: ')})." for switch, note in pairs]

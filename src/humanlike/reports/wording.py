@@ -18,6 +18,8 @@ MISSING = "–"
 SIMULATED = "simulated_participants"
 _PEOPLE = "_people"
 
+_METRICS = {"accuracy": "accuracy", "entropy": "entropy", "snp": "SNP"}
+
 TITLES: Mapping[str, str] = {
     "msen_paper": "MSEₙ (paper)",
     "msen_v2": "MSEₙ (v2)",
@@ -38,6 +40,10 @@ TITLES: Mapping[str, str] = {
     "nested_alignment_accuracy": "Alignment of the chosen layer, accuracy",
     "nested_alignment_entropy": "Alignment of the chosen layer, entropy",
     "nested_alignment_snp": "Alignment of the chosen layer, SNP",
+    **{f"consistency_{m}": f"People's split-half R², {name}" for m, name in _METRICS.items()},
+    **{f"consistency_{m}_spearman_brown": f"People's Spearman-Brown, {name}" for m, name in _METRICS.items()},
+    **{f"gap_{m}": f"Gap to people's consistency, {name}" for m, name in _METRICS.items()},
+    **{f"welch_t_{m}": f"Welch's t of that gap, {name}" for m, name in _METRICS.items()},
     "error_consistency": "Error consistency",
     "observed_consistency": "Observed consistency",
     "accuracy_difference": "Accuracy, model − people",

@@ -72,8 +72,8 @@ class OpenClipBackbone(ModuleBackbone):
         both_towers: Path | None = open_clip_weights(architecture, tag, offline) if tag is not None else None
         if source is not None and isinstance(weights, str | Path):
             both_towers = source.path()
-        with seeded_weights(seed, architecture), _quiet():
-            model = _build(architecture, both_towers, dict(options or {}))
+        with seeded_weights(seed, architecture), quiet():
+            model = build_model(architecture, both_towers, dict(options or {}))
             tower: nn.Module = model.visual
             del model
         if source is not None and both_towers is None:
@@ -146,7 +146,12 @@ def own_transform(architecture: str, tag: str | None, tower: nn.Module) -> Image
     return ImageTransform(**{**record_arguments(record), "size": tower.image_size})
 
 
-def _build(architecture: str, path: Path | None, options: dict[str, Any]) -> Any:
+def build_model(architecture: str, path: Path | None, options: dict[str, Any]) -> Any:
+    """Both towers of an open_clip model, with the weights of `path` or random ones.
+
+    Raises:
+        ValueError: open_clip cannot build it, or the weights do not fit.
+    """
     import open_clip
 
     try:
@@ -160,8 +165,8 @@ def _build(architecture: str, path: Path | None, options: dict[str, Any]) -> Any
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """open_clip logs each step to the root logger, which it would also set up, and warns of weights that come later."""
+def quiet() -> Iterator[None]:
+    """Keep open_clip still: it logs to the root logger, which it would set up, and warns of weights that come later."""
     root = logging.getLogger()
     level, silent = root.level, logging.NullHandler()
     root.addHandler(silent)

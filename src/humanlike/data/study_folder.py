@@ -2,6 +2,7 @@
 
     sketches.parquet         sketch_id, concept, condition, image_id, path, perhaps num_strokes and others
     responses.parquet        participant, sketch_id, guess_1 … guess_5                            (optional)
+    elements.parquet         sketch_id, element, drawn                                            (optional)
     labels.txt               one label a line, in label order; default: the concepts, sorted      (optional)
     semantic_space.parquet   label and one column a dimension                                     (optional)
     study.json               schema "humanlike.study/1": name, unit, source, flags, decoding      (optional)

@@ -223,6 +223,8 @@ def _write_tables(data: Sketches, folder: Path, paths: list[str]) -> None:
     write_text(folder / "labels.txt", "".join(f"{label}\n" for label in data.labels))
     if data.responses is not None:
         data.responses.table.to_parquet(folder / "responses.parquet", index=False)
+    if data.elements is not None:
+        data.elements.to_parquet(folder / "elements.parquet", index=False)
     if data.semantic_space is not None:
         space = pd.DataFrame(data.semantic_space, columns=[f"d{i:03d}" for i in range(data.semantic_space.shape[1])])
         space.insert(0, "label", list(data.labels))

@@ -16,6 +16,7 @@ from humanlike.data.concepts import SemanticSpace, join_semantic_space
 from humanlike.data.images import DecodeOptions, ImageFiles
 from humanlike.data.labels import label_order, require_conditions
 from humanlike.data.study_folder import StudyFolder, read_labels
+from humanlike.data.table_elements import read_elements
 from humanlike.data.table_files import aliased, read_table, refuse_empty, refuse_repeated, rows_named
 from humanlike.data.table_responses import read_responses, unknown_labels
 from humanlike.types import SKETCH_COLUMNS, Sketches
@@ -30,6 +31,7 @@ def table(
     root: str | Path,
     sketches: str | Path | None = None,
     responses: str | Path | None = None,
+    elements: str | Path | None = None,
     images: str | Path | None = None,
     labels: Sequence[str] | str | Path | None = None,
     semantic_space: SemanticSpace | Mapping[str, Any] | None = None,
@@ -56,6 +58,7 @@ def table(
         sketches: Table with `sketch_id, concept, condition, image_id, path` and perhaps `num_strokes`; default:
             sketches.parquet, .csv or .tsv. A CSV row 1 is the second line of the file.
         responses: Table with `participant, sketch_id, guess_1` and perhaps `guess_2` … `guess_5`.
+        elements: Table with `sketch_id, element, drawn`: which parts people saw in which sketch.
         images: Folder or zip that `path` starts from; default: `root`.
         labels: Label order, as a list or a file of one label a line; default: the concepts, sorted.
         semantic_space: A space, or the arguments of `load_semantic_space` with perhaps `aliases`.
@@ -96,6 +99,8 @@ def table(
     space = semantic_space if semantic_space is not None else _own_space(study)
     rows_LD, flags = join_semantic_space(space, final)
     response_path = study.table("responses") if responses is None else study.file(responses)
+    element_path = study.table("elements") if elements is None else study.file(elements)
+    ids = data["sketch_id"].tolist()
     options = {"background": background, "polarity": polarity, "pad_to_square": pad_to_square, "svg_size": svg_size}
     decode = {**facts.decode, **{k: v for k, v in options.items() if v is not None}}
     return Sketches(
@@ -109,7 +114,7 @@ def table(
         if response_path is None
         else read_responses(
             response_path,
-            data["sketch_id"].tolist(),
+            ids,
             final,
             aliases=aliases,
             on_unknown=on_unknown,
@@ -117,6 +122,7 @@ def table(
             simulated=facts.simulated_responses,
             removed_ids=all_ids,
         ),
+        elements=None if element_path is None else read_elements(element_path, ids, all_ids),
         dropped=dict(dropped),
         flags=(*facts.flags, *flags),
         source=source or facts.source or f"tables in {study.root}",

@@ -10,6 +10,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from types import MappingProxyType
 from typing import Any, Literal, get_args, get_type_hints
 
 
@@ -101,10 +103,11 @@ class Protocol:
         return {"preset": self.name, **self.switches, "overridden": changed}
 
 
-def switch_values() -> dict[str, tuple[str, ...]]:
+@cache
+def switch_values() -> Mapping[str, tuple[str, ...]]:
     """Switch name → the values it can take, read from the annotations of `Protocol`."""
     hints = get_type_hints(Protocol)
-    return {f.name: get_args(hints[f.name]) for f in fields(Protocol) if f.name != "name"}
+    return MappingProxyType({f.name: get_args(hints[f.name]) for f in fields(Protocol) if f.name != "name"})
 
 
 def _nearest(value: object, allowed: tuple[str, ...]) -> str:

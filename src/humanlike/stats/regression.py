@@ -44,8 +44,7 @@ def alignment_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.nd
         [1.0]
     """
     people, model, condition = _cells(people_BC, model_BC, condition_C)
-    sse, rank, n_B = _fit(people, [model, condition, model * condition], np.isfinite(model))
-    return _adjusted(sse[0], sse[-1], rank[-1], n_B)
+    return _adjusted_r2(people, model, condition, [condition])
 
 
 def condition_r2(people_BC: np.ndarray, condition_C: np.ndarray, model_BC: np.ndarray | None = None) -> np.ndarray:
@@ -60,8 +59,7 @@ def condition_r2(people_BC: np.ndarray, condition_C: np.ndarray, model_BC: np.nd
         (B,) float64; 0 where there is one condition only, NaN as in `alignment_r2`.
     """
     people, model, condition = _cells(people_BC, people_BC if model_BC is None else model_BC, condition_C)
-    sse, rank, n_B = _fit(people, _factor(condition), np.isfinite(model))
-    return _adjusted(sse[0], sse[-1], rank[-1], n_B)
+    return _adjusted_r2(people, model, condition, _factor(condition), with_model=False)
 
 
 def condition_model_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray) -> np.ndarray:
@@ -78,8 +76,7 @@ def condition_model_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C:
         (B,) float64, NaN as in `alignment_r2`.
     """
     people, model, condition = _cells(people_BC, model_BC, condition_C)
-    sse, rank, n_B = _fit(people, [*_factor(condition), model, model * condition], np.isfinite(model))
-    return _adjusted(sse[0], sse[-1], rank[-1], n_B)
+    return _adjusted_r2(people, model, condition, _factor(condition))
 
 
 def delta_r2(people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray) -> np.ndarray:
@@ -121,7 +118,7 @@ def paired_cells(people_BC: np.ndarray, model_BC: np.ndarray) -> np.ndarray:
 def _cells(
     people_BC: np.ndarray, model_BC: np.ndarray, condition_C: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    people, model = np.atleast_2d(people_BC).astype(np.float64), np.atleast_2d(model_BC).astype(np.float64)
+    people, model = (np.atleast_2d(np.asarray(side, dtype=np.float64)) for side in (people_BC, model_BC))
     condition = np.asarray(condition_C, dtype=np.float64)
     rows = {len(people), len(model)}
     if people.ndim != 2 or model.ndim != 2 or not people.shape[1] == model.shape[1] == condition.size:
@@ -146,61 +143,80 @@ def _masked_mean(x_BC: np.ndarray, mask_BC: np.ndarray) -> np.ndarray:
     return np.where(mask_BC, x_BC, 0.0).sum(axis=1, keepdims=True) / n_B1
 
 
-def _fit(
-    people_BC: np.ndarray, columns: Sequence[np.ndarray], model_known_BC: np.ndarray
-) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    """Least squares, column after column.
-
-    Returns:
-        Sum of squared residuals and rank after the intercept and after each further column, each (B,); and the number
-        of cells used (B,). The first sum is NaN where people's cells are all equal.
-    """
-    num_replicates = max(len(people_BC), len(model_known_BC), *map(len, columns))
-    if num_replicates <= _BLOCK_REPLICATES:
-        return _fit_block(people_BC, columns, model_known_BC)
+def _adjusted_r2(
+    people_BC: np.ndarray,
+    model_BC: np.ndarray,
+    condition_1C: np.ndarray,
+    shared: Sequence[np.ndarray],
+    *,
+    with_model: bool = True,
+) -> np.ndarray:
+    """(B,) adjusted R² of people ~ 1 + shared (1, C) columns, + model + model·t unless without the model."""
+    shared = [np.ones_like(condition_1C), *shared]
+    basis_QC = np.stack(_orthonormal(shared, shared[0][:0])[0])[:, 0]
 
     def rows_of(x_BC: np.ndarray, rows: slice) -> np.ndarray:
         return x_BC if len(x_BC) == 1 else x_BC[rows]
 
-    parts = [  # blocks that stay in the cache: every step goes over all cells of all its replicates several times
-        _fit_block(rows_of(people_BC, rows), [rows_of(c, rows) for c in columns], rows_of(model_known_BC, rows))
-        for rows in (slice(at, at + _BLOCK_REPLICATES) for at in range(0, num_replicates, _BLOCK_REPLICATES))
-    ]
-    steps = range(len(columns) + 1)
-    sse, rank = ([np.concatenate([part[which][step] for part in parts]) for step in steps] for which in (0, 1))
-    return sse, rank, np.concatenate([part[2] for part in parts])
+    parts = []  # blocks that stay in the cache: every step goes over all cells of all its replicates several times
+    for at in range(0, max(len(people_BC), len(model_BC)), _BLOCK_REPLICATES):
+        rows = slice(at, at + _BLOCK_REPLICATES)
+        people, model = rows_of(people_BC, rows), rows_of(model_BC, rows)
+        columns = [model, model * condition_1C] if with_model else []
+        mask = np.isfinite(people) & np.isfinite(model)
+        if mask.all():
+            parts.append(_adjusted(people, basis_QC, columns, mask))
+        else:  # every replicate leaves other cells out, so that none shares a column with another
+            masked = [np.where(mask, column, 0.0) for column in (*shared, *columns)]
+            parts.append(_adjusted(np.where(mask, people, 0.0), basis_QC[:0], masked, mask))
+    return np.concatenate(parts)
 
 
-def _fit_block(
-    people_BC: np.ndarray, columns: Sequence[np.ndarray], model_known_BC: np.ndarray
-) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    """`_fit` of a few replicates."""
-    mask = np.isfinite(people_BC) & model_known_BC
-    y = np.where(mask, people_BC, 0.0)
-    size_B = np.sqrt((y**2).sum(axis=1))
-    rank_B = np.zeros(len(y), dtype=np.int64)
+def _adjusted(
+    y_BC: np.ndarray, shared_QC: np.ndarray, columns: Sequence[np.ndarray], mask_BC: np.ndarray
+) -> np.ndarray:
+    """(B,) adjusted R² of a few replicates; y and the columns are 0 in cells that the mask leaves out."""
+    basis, rank_B = _orthonormal(columns, shared_QC)
+    rank_B = rank_B + np.any(shared_QC != 0, axis=1).sum()
+    n_B = mask_BC.sum(axis=1)
+    about_mean = np.where(mask_BC, y_BC - _masked_mean(y_BC, mask_BC), 0.0)
+    sst_B = _along(about_mean, about_mean)
+    residual = _residual(y_BC, shared_QC, basis)
+    sse_B = _along(residual, residual)
+    varies_B = np.sqrt(sst_B) > _CONSTANT_TOLERANCE * np.sqrt(_along(y_BC, y_BC))
+    enough = (n_B > rank_B) & (rank_B > 0) & varies_B
+    residual_B = np.where(enough, sse_B, 0.0) / np.where(enough, n_B - rank_B, 1)
+    total_B = np.where(enough, sst_B, 1.0) / np.where(enough, np.maximum(n_B - 1, 1), 1)
+    return np.where(enough, 1.0 - residual_B / total_B, np.nan)
+
+
+def _orthonormal(columns: Sequence[np.ndarray], shared_QC: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+    """Gram-Schmidt, column after column, behind a basis that all replicates share.
+
+    Returns:
+        The columns as orthonormal rows, 0 where one adds nothing, and the (B,) number of those that add something.
+    """
     basis: list[np.ndarray] = []
-    sse, rank = [], []
-    for column in [np.ones((1, 1)), *columns]:
-        v = np.where(mask, column, 0.0)
-        before_B = np.sqrt((v**2).sum(axis=1))
-        for q in basis * 2:  # twice is enough: the second pass removes what rounding left in the first
-            v = v - (q * v).sum(axis=1, keepdims=True) * q
-        after_B = np.sqrt((v**2).sum(axis=1))
-        adds_B = after_B > _COLUMN_TOLERANCE * before_B
-        q = np.where(adds_B[:, None], v / np.where(adds_B, after_B, 1.0)[:, None], 0.0)
-        basis.append(q)
-        for _ in range(2):
-            y = y - (q * y).sum(axis=1, keepdims=True) * q
+    rank_B = np.zeros(1, dtype=np.int64)
+    for column in columns:
+        v = _residual(column, shared_QC, basis)
+        length_B = np.sqrt(_along(v, v))
+        adds_B = length_B > _COLUMN_TOLERANCE * np.sqrt(_along(column, column))
+        basis.append(np.where(adds_B, 1.0 / np.where(adds_B, length_B, 1.0), 0.0)[:, None] * v)
         rank_B = rank_B + adds_B
-        sse.append((y**2).sum(axis=1))
-        rank.append(rank_B)
-    sse[0] = np.where(np.sqrt(sse[0]) > _CONSTANT_TOLERANCE * size_B, sse[0], np.nan)
-    return sse, rank, mask.sum(axis=1)
+    return basis, rank_B
 
 
-def _adjusted(sst_B: np.ndarray, sse_B: np.ndarray, rank_B: np.ndarray, n_B: np.ndarray) -> np.ndarray:
-    enough = (n_B > rank_B) & (rank_B > 0) & (sst_B > 0)
-    residual = np.where(enough, sse_B, 0.0) / np.where(enough, n_B - rank_B, 1)
-    total = np.where(enough, sst_B, 1.0) / np.where(enough, np.maximum(n_B - 1, 1), 1)
-    return np.where(enough, 1.0 - residual / total, np.nan)
+def _residual(v_BC: np.ndarray, shared_QC: np.ndarray, basis: Sequence[np.ndarray]) -> np.ndarray:
+    """What is left of v outside the span of orthonormal rows."""
+    for _ in range(2):  # twice is enough: the second pass removes what rounding left in the first
+        if len(shared_QC):
+            v_BC = v_BC - (v_BC @ shared_QC.T) @ shared_QC
+        for q_BC in basis:
+            v_BC = v_BC - _along(q_BC, v_BC)[:, None] * q_BC
+    return v_BC
+
+
+def _along(a_BC: np.ndarray, b_BC: np.ndarray) -> np.ndarray:
+    """(B,) inner product of every replicate; a side with one row is used for all."""
+    return np.vecdot(a_BC, b_BC)

@@ -111,10 +111,8 @@ def compared(observer: str, of_variant: Iterable[tuple[Variant, Scores]], standi
     """
     rows = [row for variant, scores in of_variant for row in _rows(observer, variant, scores, standing)]
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    ends = table[["estimate", "ci_low", "ci_high"]].round(12)
-    differs = (
-        ends.groupby([table["switch"], table["score"]]).transform(lambda x: x.nunique(dropna=False) > 1).any(axis=1)
-    )
+    ends = table[["estimate", "ci_low", "ci_high"]].round(12).fillna(np.inf)  # not known, at all values, is no change
+    differs = (ends.groupby([table["switch"], table["score"]]).transform("nunique") > 1).any(axis=1)
     appears = table.groupby(["switch", "score"])["value"].transform("size")
     all_values = table.groupby("switch")["value"].transform("nunique")
     moved = differs | (appears < all_values) | (table["switch"] == "preset")

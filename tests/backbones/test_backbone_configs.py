@@ -80,7 +80,8 @@ def test_keys_are_arguments_and_facts_are_there(path):
 def test_the_architecture_builds_and_has_the_layer(path):
     config, backbone = load(path), built(path)
     backbone.check_layers([config.layer])
-    smallest = {"mobilenet_v2", "squeezenet", "shufflenet_v2"}  # others hold at least as much as ResNet-18's blocks
+    # Those of Wide ResNet-50-2 are stored in half precision.
+    smallest = {"mobilenet_v2", "squeezenet", "shufflenet_v2", "wide_resnet50"}
     weights = megabytes(backbone.network)
     assert config.info.download_mb == 0 or config.info.download_mb >= 0.97 * weights or path.stem in smallest
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from humanlike.metrics.functional import MSEN_CONVENTIONS, msen
+from humanlike.rng import generator
 from humanlike.stats.learning_bootstrap import bootstrap_sums, interval_of_msen
 from humanlike.stats.learning_null import null_distribution, p_value
 from humanlike.stats.learning_resampling import (
     WITHIN_SESSION_CORRELATION_IGNORED,
+    PackedColumns,
     PeopleReplicates,
     draw_sessions,
     resampled_counts,
@@ -55,6 +57,27 @@ def test_many_draws_of_few_sessions_do_not_overflow():
     draws = draw_sessions(np.array([2]), 10, 0, draws_S=np.array([5000]))
     assert (draws.times[0].sum(axis=1, dtype=int) == 5000).all()
     assert draws.times[0].max() > 255
+
+
+@pytest.mark.parametrize(("size", "drawn"), [(1, 4), (2, 5), (50, 50), (500, 500), (40_000, 300), (70_000, 90)])
+def test_draws_are_those_of_numpys_integers(size, drawn):
+    (times,) = draw_sessions(np.array([size]), 30, 7, "model", draws_S=np.array([drawn])).times
+    random = generator(7, "learning", "sessions", "model", 0)
+    index_type = np.uint16 if size < 65_536 else np.uint32
+    index_BD = random.integers(0, size, size=(30, drawn), dtype=index_type)
+    np.testing.assert_array_equal(times, [np.bincount(row, minlength=size) for row in index_BD])
+
+
+@pytest.mark.parametrize(("largest", "sign", "parts"), [(1, 1, 4), (1, -1, 1), (3, 1, 3), (5000, 1, 1)])
+def test_columns_that_share_a_number_are_exact(largest, sign, parts):
+    rng = np.random.default_rng(largest)
+    times_BN = rng.multinomial(63, np.full(63, 1 / 63), size=600)
+    for columns in (1, 5, 7, 100):
+        values_NM = rng.integers(min(0, sign * largest), largest + 1, size=(63, columns))
+        values_NM[0] = largest
+        packed = PackedColumns.pack(values_NM, 63)
+        assert packed.parts == min(parts, columns)
+        np.testing.assert_array_equal(resampled_counts(times_BN, values_NM), times_BN @ values_NM)
 
 
 def test_products_are_exact_counts(data):

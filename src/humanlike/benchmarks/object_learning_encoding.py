@@ -193,7 +193,6 @@ def encode(
         "subtasks": data.subtask_names,
     }
     subtasks = range(len(data.subtasks))
-    subtasks = range(len(data.subtasks))
     blocks = [[s] for s in subtasks] if encoding.is_exact else [list(subtasks)]
     store = GramStore(root / "gram", facts, blocks)
     features = root / "features" if encoding.store == "features" else store.folder / "features"

@@ -88,8 +88,11 @@ def layer_result(
     rows: list[dict[str, Any]] = [{"rule": name} for name in sessions.names]
     kept: dict[str, list[MSEnEstimate]] = {}
     k_RST, main_sessions = np.empty(0), list[np.ndarray]()
+    calibrated: dict[float, tuple[np.ndarray, ...]] = {}
     for simulation in simulations_of(main):
-        correct = sessions.simulate(gram.calibrated(simulation.norm_quantile), simulation)
+        quantile = simulation.norm_quantile
+        calibrated[quantile] = calibrated.get(quantile) or gram.calibrated(quantile)
+        correct = sessions.simulate(calibrated[quantile], simulation)
         if simulation == CONVENTIONS[main].simulation:
             main_sessions = correct
             k_RST = np.stack([table.sum(axis=1, dtype=np.int64) for table in correct], axis=1)
@@ -119,7 +122,7 @@ def _add_scores(
 ) -> None:
     for name, convention in CONVENTIONS.items():
         null_B = people.null.values_B("refitted" if name == "v2" else "paper", convention.switches)
-        floor = people.null.noise_floor
+        floor, guess = people.null.noise_floor, people.random_guess(convention.switches)
         for row, estimate in zip(rows, kept[name], strict=True):
             value = float(estimate.score.value)
             row |= {
@@ -128,7 +131,7 @@ def _add_scores(
                 f"msen_{name}_ci_high": estimate.interval.high,
                 f"lapse_rate_{name}": float(estimate.score.lapse_rate),
                 f"p_null_{name}": p_value(null_B, value if convention.switches.subtract_human_noise else value - floor),
-                f"random_guess_{name}": people.random_guess(convention.switches),
+                f"random_guess_{name}": guess,
             }
     for row, estimate in zip(rows, kept[main], strict=True):
         row |= {
@@ -195,6 +198,5 @@ def _curves(sessions: ModelSessions, k_RST: np.ndarray, people: HighVariationPeo
     table = pd.concat(parts, ignore_index=True)
     if people is not None:
         table["accuracy_people"] = np.tile(people.share_ST.mean(axis=0), len(parts))
-        boot_BT = (people.resampled.replicate_SBT / people.resampled.n_S[:, None, None]).mean(axis=0)
-        table["std_error_people"] = np.tile(boot_BT.std(axis=0, ddof=1), len(parts))
+        table["std_error_people"] = np.tile(people.resampled.curve_std_error_T, len(parts))
     return table

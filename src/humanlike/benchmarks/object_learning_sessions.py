@@ -5,6 +5,8 @@ Array legend: S subtasks, R rules, n sessions of a subtask, T trials, N images o
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +24,9 @@ from humanlike.learners import (
     simulate_learner,
 )
 from humanlike.rng import address_seed
+
+MOST_KEPT = 128
+"""Subtasks whose draws a process keeps: the published experiment under both trial orders, about 1.2 MB each."""
 
 
 @dataclass
@@ -45,7 +50,6 @@ class ModelSessions:
     learners: Mapping[str, Learner] = field(default_factory=dict)
     alpha: float = 1.0
     device: str | None = None
-    _drawn: dict[str, list[SessionDraws]] = field(default_factory=dict, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,26 +57,24 @@ class ModelSessions:
         return (*(rule if isinstance(rule, str) else rule.name for rule in self.rules), *self.learners)
 
     def draws(self, subtask: int, trial_order: str) -> SessionDraws:
-        """Orders, correct actions and coins of all sessions of a subtask, drawn when first asked for."""
-        if trial_order not in self._drawn:
-            self._drawn[trial_order] = [
-                self._draw(s, trial_order, self.sessions) for s in range(len(self.data.subtasks))
-            ]
-        return self._drawn[trial_order][subtask]
+        """Orders, correct actions and coins of all sessions of a subtask, drawn once in a process."""
+        return _kept_draws(*self._addresses[subtask], self.sessions, trial_order)
 
-    def _draw(self, subtask: int, trial_order: str, sessions: int | Sequence[int]) -> SessionDraws:
-        _, side_N = self.data.subtask_rows(subtask)
-        name, (first, second) = self.data.subtask_names[subtask], np.bincount(side_N, minlength=2).tolist()
-        if self.data.experiment == HIGH_VARIATION:
-            return draw_high_variation(
-                self.seed,
-                name,
-                sessions,
-                num_images=(first, second),
-                num_trials=self.data.num_trials,
-                trial_order=trial_order,
-            )
-        return draw_one_shot(self.seed, name, sessions, num_tests=(first - 1, second - 1))
+    def only(self, name: str) -> ModelSessions:
+        """The same sessions with one of the rules or learners."""
+        one = copy.copy(self)
+        one.rules = [rule for rule, own in zip(self.rules, self.names, strict=False) if own == name]
+        one.learners = {own: learner for own, learner in self.learners.items() if own == name}
+        return one
+
+    @functools.cached_property
+    def _addresses(self) -> list[tuple[str, int, str, tuple[int, int], int]]:
+        """What the sessions of every subtask are drawn from: the first arguments of `_draws`."""
+        sides = [self.data.subtask_rows(s)[1] for s in range(len(self.data.subtasks))]
+        return [
+            (self.data.experiment, self.seed, name, (int((side_N == 0).sum()), int(side_N.sum())), self.data.num_trials)
+            for name, side_N in zip(self.data.subtask_names, sides, strict=True)
+        ]
 
     def simulate(self, grams: Sequence[np.ndarray], simulation: Simulation) -> list[np.ndarray]:
         """Whether every choice was correct.
@@ -90,7 +92,7 @@ class ModelSessions:
 
     def one_session(self, subtask: int, session: int, gram_NN: np.ndarray, simulation: Simulation) -> np.ndarray:
         """(R, T) bool of one session, recomputed alone from its address; identical to its row of `simulate`."""
-        return self._correct(gram_NN, self._draw(subtask, simulation.trial_order, [session]))[:, 0]
+        return self._correct(gram_NN, _draws(*self._addresses[subtask], [session], simulation.trial_order))[:, 0]
 
     def _correct(self, gram_NN: np.ndarray, draws: SessionDraws) -> np.ndarray:
         parts = []
@@ -110,6 +112,25 @@ class ModelSessions:
             own_ST = simulate_learner(learner, features_of(gram_NN), draws.order_ST, draws.correct_action_ST, seeds)
             parts.append((own_ST == draws.correct_action_ST)[None])
         return np.concatenate(parts)
+
+
+def _draws(
+    experiment: str,
+    seed: int,
+    name: str,
+    num_images: tuple[int, int],
+    num_trials: int,
+    sessions: int | Sequence[int],
+    trial_order: str,
+) -> SessionDraws:
+    if experiment == HIGH_VARIATION:
+        return draw_high_variation(
+            seed, name, sessions, num_images=num_images, num_trials=num_trials, trial_order=trial_order
+        )
+    return draw_one_shot(seed, name, sessions, num_tests=(num_images[0] - 1, num_images[1] - 1))
+
+
+_kept_draws = functools.lru_cache(maxsize=MOST_KEPT)(_draws)
 
 
 def features_of(gram_NN: np.ndarray) -> np.ndarray:

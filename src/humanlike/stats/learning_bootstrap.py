@@ -11,7 +11,8 @@ Legend: S subtasks, R models or rules, n sessions of a subtask, T trials, B repl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +21,12 @@ import torch
 from humanlike.metrics.functional import CurveSums, MSEn, MSEnSwitches
 from humanlike.stats.intervals import Interval, basic, percentile
 from humanlike.stats.learning_resampling import (
+    PackedColumns,
     PeopleReplicates,
     SessionDraws,
     draw_sessions,
-    resampled_counts,
     squared_share_sums,
 )
-
-_BLOCK_REPLICATES = 250
 
 
 @dataclass(frozen=True)
@@ -144,15 +143,49 @@ def interval_of_msen(
 def _subtask_sums(table_RNT: np.ndarray, times_BN: np.ndarray, people_BT: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(R, B) each: Σ_t c² and Σ_t c h, with c = 2k - n of the model and h = 2k - n of people in that replicate."""
     num_models, n, num_trials = table_RNT.shape
-    signs_NM = (2 * table_RNT.astype(np.int8) - 1).transpose(1, 0, 2).reshape(n, -1)
-    aa_RB, ab_RB = np.empty((2, num_models, len(times_BN)))
-    for start in range(0, len(times_BN), _BLOCK_REPLICATES):
-        rows = slice(start, start + _BLOCK_REPLICATES)
-        # exact in float32; squares and sums are not, hence float64 from here on
-        c_BRT = resampled_counts(times_BN[rows], signs_NM).astype(np.float64).reshape(-1, num_models, num_trials)
-        aa_RB[:, rows] = np.einsum("brt,brt->rb", c_BRT, c_BRT)
-        ab_RB[:, rows] = np.einsum("brt,bt->rb", c_BRT, people_BT[rows].astype(np.float64))
-    return aa_RB, ab_RB
+    packed = PackedColumns.pack(table_RNT.transpose(1, 0, 2).reshape(n, -1), n)
+    aa_BR, ab_BR = np.zeros((2, len(times_BN), num_models))
+    sums, people = _packed_sums(), people_BT.astype(np.float64)
+    for rows, product_BW in packed.resampled(times_BN):
+        sums(product_BW, packed.bits, packed.parts, n, num_trials, people[rows], aa_BR[rows], ab_BR[rows])
+    return aa_BR.T, ab_BR.T
+
+
+@functools.cache
+def _packed_sums() -> Callable[..., None]:
+    """Compiled sums over unpacked counts; compiled when first needed, because the compiler loads slowly."""
+    import numba
+
+    def add(
+        product_BW: np.ndarray,
+        bits: int,
+        parts: int,
+        n: int,
+        num_trials: int,
+        people_BT: np.ndarray,
+        aa_BR: np.ndarray,
+        ab_BR: np.ndarray,
+    ) -> None:
+        width, columns, mask = product_BW.shape[1], aa_BR.shape[1] * num_trials, np.int32((1 << bits) - 1)
+        for b in range(len(product_BW)):
+            for part in range(parts):
+                first, stop, shift = part * width, min((part + 1) * width, columns), np.int32(bits * part)
+                m = first
+                while m < stop:  # a model's trials that lie in this part
+                    r, t = m // num_trials, m % num_trials
+                    length = min(num_trials - t, stop - m)
+                    own_W, people_T = product_BW[b, m - first : m - first + length], people_BT[b, t : t + length]
+                    aa = ab = 0.0
+                    for i in range(length):
+                        c = np.float64(2 * ((np.int32(own_W[i]) >> shift) & mask) - n)
+                        aa += c * c
+                        ab += c * people_T[i]
+                    aa_BR[b, r] += aa
+                    ab_BR[b, r] += ab
+                    m += length
+
+    # Sums of whole numbers below 2⁵³ are exact in any order, so that the compiler may take several at a time.
+    return numba.njit(cache=True, nogil=True, fastmath={"reassoc"})(add)
 
 
 def _full_sums(k_RST: np.ndarray, n_S: np.ndarray, people: PeopleReplicates) -> CurveSums:

@@ -2,8 +2,9 @@
 
 Sessions are drawn with replacement within their subtask. Only how often a session is drawn matters, so the counts of
 correct choices of all replicates are one matrix product W P of the draws with the sessions' choices, exact in float32
-because every entry is a whole number below 2²⁴. Draws depend on the numbers of sessions alone: made once, they serve
-every model and rule, whose comparison is then paired.
+because every entry is a whole number below 2²⁴. Counts are much smaller than that, so that several columns of P share a
+number's bits and the product shrinks as many times. Draws depend on the numbers of sessions alone: made once, they
+serve every model and rule, whose comparison is then paired.
 
 Legend: S subtasks, n sessions of a subtask, T trials, B replicates.
 """
@@ -11,7 +12,7 @@ Legend: S subtasks, n sessions of a subtask, T trials, B replicates.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +23,8 @@ from humanlike.rng import generator
 WITHIN_SESSION_CORRELATION_IGNORED = "within_session_correlation_ignored"
 """Flag of whatever was computed from people's counts: which session was right on which trial is not known."""
 
-_LARGEST_EXACT = 1 << 24  # whole numbers that float32 holds
+_EXACT_BITS = 24
+_LARGEST_EXACT = 1 << _EXACT_BITS  # whole numbers that float32 holds
 _BLOCK_REPLICATES = 250
 
 
@@ -73,6 +75,49 @@ def draw_sessions(
     return SessionDraws(times, np.array(draws))
 
 
+@dataclass(frozen=True)
+class PackedColumns:
+    """Columns of whole numbers ≥ 0, several in the bits of one float32, to be multiplied by draws.
+
+    Attributes:
+        packed_NW: (n, W) float32. Column m stands in part m // W, whose bits start at part × `bits`, of column m % W.
+        bits: Bits of a part: enough for any sum that the draws can give.
+        parts: Parts that a number has.
+        columns: M, columns before packing, at most W × parts.
+    """
+
+    packed_NW: np.ndarray
+    bits: int
+    parts: int
+    columns: int
+
+    @classmethod
+    def pack(cls, values_NM: np.ndarray, draws: int) -> PackedColumns:
+        """Pack (n, M) whole numbers (bool too) that rows of `draws` draws are going to be multiplied with.
+
+        Raises:
+            ValueError: If a sum could exceed 2²⁴, where float32 skips whole numbers.
+        """
+        values = np.asarray(values_NM)
+        largest = draws * int(np.abs(values).max(initial=0))
+        if largest > _LARGEST_EXACT:
+            raise ValueError(f"counts up to {largest} cannot be summed exactly in float32; the limit is 2²⁴")
+        bits, columns = max(1, largest.bit_length()), values.shape[1]
+        parts = max(1, min(_EXACT_BITS // bits, columns)) if int(values.min(initial=0)) >= 0 else 1
+        width = -(-columns // parts)
+        packed_NW = values[:, :width].astype(np.float32)
+        for part in range(1, parts):
+            own = values[:, part * width : (part + 1) * width]
+            packed_NW[:, : own.shape[1]] += own * np.float32(1 << (bits * part))
+        return cls(packed_NW, bits, parts, columns)
+
+    def resampled(self, times_BN: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Replicates and their (b, W) product with the draws, still packed, a block at a time."""
+        for start in range(0, len(times_BN), _BLOCK_REPLICATES):
+            rows = slice(start, min(start + _BLOCK_REPLICATES, len(times_BN)))
+            yield rows, times_BN[rows].astype(np.float32) @ self.packed_NW
+
+
 def resampled_counts(times_BN: np.ndarray, values_NM: np.ndarray) -> np.ndarray:
     """(B, M) float32 product of draws and whole numbers, exact.
 
@@ -82,15 +127,22 @@ def resampled_counts(times_BN: np.ndarray, values_NM: np.ndarray) -> np.ndarray:
 
     Raises:
         ValueError: If a result could exceed 2²⁴, where float32 skips whole numbers.
+
+    Example:
+        >>> resampled_counts(np.array([[2, 0, 1]]), np.array([[True, False], [True, True], [False, True]])).tolist()
+        [[2.0, 1.0]]
     """
-    largest = int(times_BN[0].sum(dtype=np.int64)) * int(np.abs(values_NM).max(initial=0))
-    if largest > _LARGEST_EXACT:
-        raise ValueError(f"counts up to {largest} cannot be summed exactly in float32; the limit is 2²⁴")
-    values = values_NM.astype(np.float32)
-    out = np.empty((len(times_BN), values.shape[1]), dtype=np.float32)
-    for start in range(0, len(times_BN), _BLOCK_REPLICATES):
-        rows = slice(start, start + _BLOCK_REPLICATES)
-        np.matmul(times_BN[rows].astype(np.float32), values, out=out[rows])
+    packed = PackedColumns.pack(values_NM, int(times_BN[0].sum(dtype=np.int64)))
+    out = np.empty((len(times_BN), packed.columns), dtype=np.float32)
+    width, mask = packed.packed_NW.shape[1], (1 << packed.bits) - 1
+    for rows, product_BW in packed.resampled(times_BN):
+        if packed.parts == 1:
+            out[rows] = product_BW
+            continue
+        number_BW = product_BW.astype(np.int32)
+        for part in range(packed.parts):
+            own = out[rows, part * width : (part + 1) * width]
+            own[:] = (number_BW[:, : own.shape[1]] >> (packed.bits * part)) & mask
     return out
 
 
@@ -143,6 +195,9 @@ class PeopleReplicates:
     n_S: np.ndarray
     replicate_SBT: np.ndarray
     flags: tuple[str, ...] = field(default=())
+    _accuracy: dict[tuple[int, int, int], np.ndarray] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def from_sessions(
@@ -202,6 +257,21 @@ class PeopleReplicates:
             squares_SB[s] = np.einsum("bt,bt->b", centred_BT, centred_BT)
         return squared_share_sums(squares_SB, self.n_S[:, None], self.k_ST.shape[1])
 
+    @functools.cached_property
+    def curve_std_error_T(self) -> np.ndarray:
+        """(T,) standard error of the mean curve over subtasks, from the replicates."""
+        mean_BT = np.zeros(self.replicate_SBT.shape[1:])
+        for n, count_BT in zip(self.n_S, self.replicate_SBT, strict=True):
+            mean_BT += count_BT / n
+        return (mean_BT / len(self.n_S)).std(axis=0, ddof=1)
+
+    def accuracy_BS(self, trials: slice = slice(None)) -> np.ndarray:
+        """(B, S) mean accuracy over the trials in every replicate; computed once for all models."""
+        key = trials.indices(self.k_ST.shape[1])
+        if key not in self._accuracy:
+            self._accuracy[key] = (self.replicate_SBT[:, :, trials].mean(axis=2) / self.n_S[:, None]).T
+        return self._accuracy[key]
+
 
 def squared_share_sums(squares_SX: np.ndarray, n_S1: np.ndarray, num_trials: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Σ (p - ½)² and Σ p(1 - p)/(n - 1) over all cells, from each subtask's whole number Σ_t (2k - n)².
@@ -245,28 +315,54 @@ def binomial_replicates(
 
 
 def _draw_times(size: int, draws: int, replicates: int, rng: np.random.Generator) -> np.ndarray:
-    """(B, size) how often each of `size` is among `draws`."""
-    index_type = np.uint16 if size <= 1 << 16 else np.uint32
+    """(B, size) how often each of `size` is among `draws`.
+
+    Indices are made of the generator's raw bits, 16 for each, by Lemire's method: the very draws of NumPy's `integers`,
+    but faster, and the same in every version of it.
+    """
     # One session fills a byte only when it is drawn 16 times as often as on average and more than 255 times.
     times_type = np.uint8 if draws <= max(255, 8 * size) else np.uint32
     times = np.zeros((replicates, size), dtype=times_type)
-    tally = _tally()
-    rows = max(1, (1 << 20) // draws)
-    for start in range(0, replicates, rows):
-        part = times[start : start + rows]
-        # blocks of a size that does not depend on B, so that the first replicates do not either
-        tally(rng.integers(0, size, size=(len(part), draws), dtype=index_type), part)
+    if size == 1:
+        times[:] = draws
+    elif size >= 1 << 16:
+        for row in times:
+            np.add.at(row, rng.integers(0, size, size=draws, dtype=np.uint32), times_type(1))
+    else:
+        done, tally, index_D = 0, _tally(), np.empty(draws, dtype=np.uint16)
+        while done < replicates * draws:  # again only for the few that were refused, because they favour some index
+            raw = rng.bit_generator.random_raw(-(-(replicates * draws - done) // 4))
+            halves = raw.astype("<u8", copy=False).view("<u2").astype(np.uint16, copy=False)
+            done = tally(halves, size, draws, done, index_D, times)
     return times
 
 
 @functools.cache
-def _tally() -> Callable[[np.ndarray, np.ndarray], None]:
-    """Compiled loop that counts indices row by row; compiled when first needed, because the compiler loads slowly."""
+def _tally() -> Callable[..., int]:
+    """Compiled loop that counts draws row by row; compiled when first needed, because the compiler loads slowly."""
     import numba
 
-    def count(index_BD: np.ndarray, times_BN: np.ndarray) -> None:
-        for b in range(index_BD.shape[0]):
-            for d in range(index_BD.shape[1]):
-                times_BN[b, index_BD[b, d]] += 1
+    def count(halves: np.ndarray, size: int, draws: int, done: int, index_D: np.ndarray, times_BN: np.ndarray) -> int:
+        size32, least = np.uint32(size), np.uint32((65536 - size) % size)
+        low, shift = np.uint32(65535), np.uint32(16)
+        b, d, position = done // draws, done % draws, 0
+        while position < len(halves) and b < len(times_BN):
+            part, row, refused = halves[position : position + draws - d], times_BN[b], 0
+            for i in range(len(part)):
+                product = np.uint32(np.uint32(part[i]) * size32)
+                index_D[i] = product >> shift
+                refused += int(np.uint32(product & low) < least)
+            if refused == 0:
+                for i in range(len(part)):
+                    row[index_D[i]] += 1
+            else:
+                for i in range(len(part)):
+                    if np.uint32(np.uint32(part[i]) * size32) & low >= least:
+                        row[index_D[i]] += 1
+            position += len(part)
+            d += len(part) - refused
+            if d == draws:
+                b, d = b + 1, 0
+        return b * draws + d
 
     return numba.njit(cache=True, nogil=True)(count)

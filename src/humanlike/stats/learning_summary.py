@@ -141,7 +141,7 @@ def consistency_ceiling(people: PeopleReplicates, again: PeopleReplicates, level
 
 def resampled_accuracy(people: PeopleReplicates, trials: slice = slice(None)) -> np.ndarray:
     """(B, S) people's mean accuracy over the trials in every replicate."""
-    return (people.replicate_SBT[:, :, trials].mean(axis=2) / people.n_S[:, None]).T
+    return people.accuracy_BS(trials)
 
 
 def random_guess_score(k_ST: np.ndarray, n_S: np.ndarray, switches: MSEnSwitches | None = None) -> MSEn:

@@ -77,6 +77,8 @@ class ObjectLearningBenchmark:
         store: See there.
         learners: Name → learner of the user's own (`humanlike.interfaces.Learner`).
         device: None: compiled simulation on the CPU; "cuda": batched on a GPU.
+        compat: Repeat a fault of the authors' current code in the one-shot experiment under `v2`: only the last session
+            of each participant enters people's accuracy on catch trials.
 
     Raises:
         ValueError: On an unknown rule, convention or word, or a number out of range.
@@ -95,7 +97,18 @@ class ObjectLearningBenchmark:
   title   = {An empirical assay of visual object learning in humans and baseline image-computable models},
   author  = {Lee, Michael J. and DiCarlo, James J.},
   journal = {bioRxiv},
-  year    = {2023}
+  year    = {2023},
+  doi     = {10.1101/2022.12.31.522402}
+}
+@article{lee2023plasticity,
+  title   = {How well do rudimentary plasticity rules predict adult visual object learning?},
+  author  = {Lee, Michael J. and DiCarlo, James J.},
+  journal = {PLOS Computational Biology},
+  volume  = {19},
+  number  = {12},
+  pages   = {e1011713},
+  year    = {2023},
+  doi     = {10.1371/journal.pcbi.1011713}
 }"""
 
     def __init__(
@@ -115,6 +128,7 @@ class ObjectLearningBenchmark:
         store: str = "gram",
         learners: Mapping[str, Learner] | None = None,
         device: str | None = None,
+        compat: bool = False,
     ) -> None:
         self.rules = tuple(dict.fromkeys(PAPER_RULE_NAMES if rules is None else rules))
         self.learners = dict(learners or {})
@@ -129,6 +143,7 @@ class ObjectLearningBenchmark:
             raise ValueError(f"alpha must lie in [0, 1], got {alpha}")
         self.convention = _convention_name(convention)
         self.rule, self.sessions, self.replicates, self.alpha, self.device = rule, sessions, replicates, alpha, device
+        self.compat = compat
         self.encoding = Encoding(layers, projection, num_features, transform, size, widest, store)
 
     def run_backbone(
@@ -199,13 +214,21 @@ class ObjectLearningBenchmark:
         seed: int,
         root: Path,
     ) -> Measured:
+        recipe = data.people if isinstance(data.people, SimulatedPeople) else None
         data = _resolved(data, truth)
         sessions = ModelSessions(data, self.sessions, seed, self.rules, self.learners, self.alpha, self.device)
-        prepare = high_variation_people if data.experiment == HIGH_VARIATION else one_shot_people
-        people = prepare(data, self.sessions, self.replicates, seed)
+        asked = (data, self.sessions, self.replicates, seed)
+        people: HighVariationPeople | OneShotSide | None
+        if data.experiment == HIGH_VARIATION:
+            people = high_variation_people(*asked)
+        else:
+            people = one_shot_people(*asked, compat=self.compat)
         results = self._layers(encoded, sessions, people, data, seed, root)
         record = {
+            "preset": self.convention,
+            "overridden": ["compat"] if self.compat else [],
             "convention": self.convention,
+            "compat": self.compat,
             "conventions": {name: c.record() for name, c in CONVENTIONS.items()},
             "encoding": self.encoding.record(),
             "sessions": self.sessions,
@@ -214,7 +237,7 @@ class ObjectLearningBenchmark:
             "rules": list(sessions.names),
             "experiment": data.experiment,
         }
-        study = Study(data, sessions, people, encoded, reference, self.rule, self.convention, record)
+        study = Study(data, sessions, people, encoded, reference, self.rule, self.convention, record, recipe)
         result = assembled(study, results)
         digest = None if people is None else people.digest
         hashes = {**encoded.hashes, "data": sha256_value([encoded.hashes["data"], digest])}

@@ -6,7 +6,7 @@ Array legend: S subtasks, R rules, n sessions of a subtask, T trials, C conditio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,9 @@ class OneShotSide:
     flags: tuple[str, ...]
 
 
-def one_shot_people(data: ObjectLearningData, simulations: int, replicates: int, seed: int) -> OneShotSide | None:
+def one_shot_people(
+    data: ObjectLearningData, simulations: int, replicates: int, seed: int, *, compat: bool = False
+) -> OneShotSide | None:
     """People's accuracy under every condition and convention; None where nothing is known.
 
     Args:
@@ -54,6 +56,7 @@ def one_shot_people(data: ObjectLearningData, simulations: int, replicates: int,
         simulations: Sessions of a model in each subtask.
         replicates: B.
         seed: Global seed.
+        compat: Where workers are resampled (`v2`), take people's accuracy on catch trials from each one's last session.
 
     Raises:
         ValueError: When people's lapses cannot be corrected, or a condition has fewer than two trials.
@@ -70,7 +73,8 @@ def one_shot_people(data: ObjectLearningData, simulations: int, replicates: int,
     if not isinstance(known, PeopleSessions):
         raise TypeError(f"{data.name}: {type(known).__name__} is not for a one-shot experiment")
     people, null = {}, {}
-    for name, switches in ONE_SHOT_CONVENTIONS.items():
+    for name, published in ONE_SHOT_CONVENTIONS.items():
+        switches = replace(published, compat=compat and published.people_resampling == "workers")
         counts = OneShotCounts.from_trials(
             known.correct_ST, known.condition_ST, switches.catch_trials, len(data.conditions)
         )
@@ -80,8 +84,9 @@ def one_shot_people(data: ObjectLearningData, simulations: int, replicates: int,
         drawn = simulations * len(data.subtasks)
         null[name] = one_shot_null(counts, people[name], drawn, clip=switches.clip, seed=seed)
     own = known.counts(len(data.subtasks))
-    digest = sha256_value([known.correct_ST, known.condition_ST, known.subtask_S])
-    return OneShotSide(people, null, own.k_ST / own.n_S[:, None], own.n_S, digest, people["paper"].flags)
+    digest = sha256_value([known.correct_ST, known.condition_ST, known.subtask_S, compat])
+    flags = tuple(dict.fromkeys(flag for side in people.values() for flag in side.flags))
+    return OneShotSide(people, null, own.k_ST / own.n_S[:, None], own.n_S, digest, flags)
 
 
 def one_shot_layer(gram: LayerGram, sessions: ModelSessions, side: OneShotSide | None, main: str) -> LayerResult:

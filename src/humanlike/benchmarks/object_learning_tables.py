@@ -12,11 +12,12 @@ import pandas as pd
 
 from humanlike.benchmarks.object_learning_conventions import CONVENTIONS
 from humanlike.benchmarks.object_learning_encoding import EncodedLayers
+from humanlike.benchmarks.object_learning_findings import findings, subtask_table
 from humanlike.benchmarks.object_learning_one_shot import OneShotSide
 from humanlike.benchmarks.object_learning_people import HighVariationPeople
 from humanlike.benchmarks.object_learning_scores import LayerResult
 from humanlike.benchmarks.object_learning_sessions import ModelSessions
-from humanlike.data.object_learning import ObjectLearningData
+from humanlike.data.object_learning import ObjectLearningData, SimulatedPeople
 from humanlike.types import BenchmarkResult, ScoreValue
 
 BLOCK_TRIALS = 10
@@ -35,6 +36,7 @@ class Study:
         rule: The reference rule.
         convention: The main convention.
         record: Settings for the protocol.
+        truth: Whom people were simulated with, or None.
     """
 
     data: ObjectLearningData
@@ -45,6 +47,7 @@ class Study:
     rule: str
     convention: str
     record: Mapping[str, Any]
+    truth: SimulatedPeople | None = None
 
     @property
     def share_ST(self) -> np.ndarray | None:
@@ -65,10 +68,17 @@ def assembled(study: Study, results: Mapping[str, LayerResult]) -> BenchmarkResu
     k_ST = results[study.reference].k_RST[rule]
     row = {str(k): v for k, v in results[study.reference].models.iloc[rule].items()}
     tables["subtask_curves"] = _subtask_curves(study, k_ST)
+    share_MS = np.concatenate([r.k_RST.mean(axis=2) for r in results.values()]) / study.sessions.sessions
+    tables["subtasks"] = subtask_table(tables["models"], share_MS, study.data)
     if study.people is None:
         tables.pop("replicates")
     tables = {name: table for name, table in tables.items() if len(table)}
     items = _items(study)
+    found = findings(
+        tables, study.data, (study.reference, study.rule), convention=study.convention, truth=study.truth,
+        seed=study.sessions.seed,
+    )  # fmt: skip
+    tables |= found.tables
     details = {
         "object_learning": {
             "experiment": study.data.experiment,
@@ -76,7 +86,9 @@ def assembled(study: Study, results: Mapping[str, LayerResult]) -> BenchmarkResu
             "reference": {"layer": study.reference, "rule": study.rule},
             "layers_passed_over": study.encoded.passed_over,
             "best": _best(tables["models"], study.convention),
+            **found.facts,
         },
+        "notes": list(found.notes),
         "conditions_unit": "trial",
         "chance": {"accuracy": 0.5},
     }
@@ -184,6 +196,9 @@ def _subtask_curves(study: Study, k_ST: np.ndarray) -> pd.DataFrame:
     trials = study.data.num_trials
     table = pd.DataFrame(
         {
+            "backbone": study.encoded.backbone,
+            "layer": study.reference,
+            "rule": study.rule,
             "subtask": np.repeat(study.data.subtask_names, trials),
             "trial": np.tile(np.arange(1, trials + 1), len(study.data.subtasks)),
             "correct": k_ST.ravel(),

@@ -12,13 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from humanlike.metrics.divergence import JensenShannonDistance
+    from humanlike.metrics.element_vqa import ElementVQA
     from humanlike.metrics.learning_curve import LearningCurve
     from humanlike.metrics.response import ResponseDistribution
+    from humanlike.metrics.sea import SketchAbstractionEfficiency
 
-__all__ = ["JensenShannonDistance", "LearningCurve", "ResponseDistribution"]
+__all__ = [
+    "ElementVQA",
+    "JensenShannonDistance",
+    "LearningCurve",
+    "ResponseDistribution",
+    "SketchAbstractionEfficiency",
+]
 
 _HOME = MappingProxyType(
-    {"JensenShannonDistance": "divergence", "LearningCurve": "learning_curve", "ResponseDistribution": "response"}
+    {
+        "ElementVQA": "element_vqa",
+        "JensenShannonDistance": "divergence",
+        "LearningCurve": "learning_curve",
+        "ResponseDistribution": "response",
+        "SketchAbstractionEfficiency": "sea",
+    }
 )
 
 

@@ -7,6 +7,7 @@ from humanlike.metrics.functional.divergence import (
     jensen_shannon_divergence,
     pairwise_jensen_shannon_distance,
 )
+from humanlike.metrics.functional.element_vqa import ElementVQAScores, element_vqa_scores
 from humanlike.metrics.functional.learning_curve import (
     MSEN_CONVENTIONS,
     CurveSums,
@@ -18,14 +19,31 @@ from humanlike.metrics.functional.learning_curve import (
 )
 from humanlike.metrics.functional.neighbour_preference import semantic_neighbour_preference, semantic_ranks
 from humanlike.metrics.functional.response import response_entropy, row_entropy, top1_accuracy
+from humanlike.metrics.functional.sea import (
+    DIAGNOSES,
+    SEAParameters,
+    SEATerms,
+    VisualRatio,
+    diagnosis,
+    sea,
+    sea_terms,
+    visual_ratio,
+)
 
 __all__ = [
+    "DIAGNOSES",
     "MSEN_CONVENTIONS",
     "CurveSums",
+    "ElementVQAScores",
     "MSEn",
     "MSEnSwitches",
+    "SEAParameters",
+    "SEATerms",
+    "VisualRatio",
     "binomial_variance",
+    "diagnosis",
     "divergence_rank",
+    "element_vqa_scores",
     "error_consistency",
     "fit_lapse_rate",
     "jensen_shannon_distance",
@@ -35,7 +53,10 @@ __all__ = [
     "pairwise_jensen_shannon_distance",
     "response_entropy",
     "row_entropy",
+    "sea",
+    "sea_terms",
     "semantic_neighbour_preference",
     "semantic_ranks",
     "top1_accuracy",
+    "visual_ratio",
 ]

@@ -10,6 +10,7 @@ from PIL import Image
 from humanlike.backbones.network import NetworkBackbone
 from humanlike.benchmarks.object_learning import ObjectLearningBenchmark
 from humanlike.benchmarks.object_learning_conventions import CONVENTIONS, convention
+from humanlike.benchmarks.object_learning_encoding import Encoding, encode
 from humanlike.benchmarks.object_learning_sessions import ModelSessions, features_of
 from humanlike.data.object_learning import (
     Condition,
@@ -133,6 +134,32 @@ def test_any_session_can_be_recomputed_alone_and_equals_the_direct_simulation(da
     for rule, own in zip(sessions.names, together[1], strict=True):
         direct = simulate_direct(x_ND, draws.order_ST, draws.correct_action_ST, draws.coins_ST, rule)
         np.testing.assert_array_equal(own, direct == draws.correct_action_ST)
+
+
+def test_any_session_of_a_run_can_be_recomputed_alone_from_its_address(backbone, data, tmp_path):
+    items = run(backbone, data, tmp_path, seed=5, rule="hinge").result.items.set_index("session_id")
+    encoding = Encoding(["2"], size=SIDE)
+    encoded = encode(backbone, data, encoding, seed=5, cache_dir=tmp_path / "alone", extraction={"progress": False})
+    simulation = convention("paper").simulation
+    grams = encoded.read("2").calibrated(simulation.norm_quantile)
+    for address in ("c,d:17", "e,f:0", "e,f:29"):
+        name, session = address.split(":")
+        subtask = data.subtask_names.index(name)
+        alone_RT = ModelSessions(data, 2, 5, ["hinge"]).one_session(subtask, int(session), grams[subtask], simulation)
+        choices = hashlib.sha256(np.packbits(alone_RT[0]).tobytes()).digest()[:8]
+        assert int.from_bytes(choices, "little") >> 1 == items.loc[address, "trials_hash"]
+        assert alone_RT[0].sum() == items.loc[address, "correct"]
+
+
+def test_sessions_are_drawn_once_in_a_process(data):
+    one, other = (ModelSessions(data, 12, 3, rules) for rules in (["square"], ["hinge", "mae"]))
+    assert one.draws(1, "permutation") is other.draws(1, "permutation")
+    assert ModelSessions(data, 12, 4, ["square"]).draws(1, "permutation") is not one.draws(1, "permutation")
+    x_ND = np.random.default_rng(0).normal(size=(200, 40)) / 8
+    grams, simulation = [x_ND @ x_ND.T] * 3, convention("paper").simulation
+    together, alone = other.simulate(grams, simulation), other.only("mae").simulate(grams, simulation)
+    for table_RST, own_1ST in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(table_RST[1:], own_1ST)
 
 
 class Guesser:

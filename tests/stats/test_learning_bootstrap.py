@@ -9,12 +9,11 @@ from humanlike.stats.learning_bootstrap import bootstrap_sums, interval_of_msen
 from humanlike.stats.learning_null import null_distribution, p_value
 from humanlike.stats.learning_resampling import (
     WITHIN_SESSION_CORRELATION_IGNORED,
-    PackedColumns,
     PeopleReplicates,
     draw_sessions,
-    resampled_counts,
     sessions_by_subtask,
 )
+from humanlike.stats.packed_counts import PackedColumns, resampled_counts
 
 S, T, B = 3, 8, 30
 

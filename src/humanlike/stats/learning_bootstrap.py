@@ -21,12 +21,12 @@ import torch
 from humanlike.metrics.functional import CurveSums, MSEn, MSEnSwitches
 from humanlike.stats.intervals import Interval, basic, percentile
 from humanlike.stats.learning_resampling import (
-    PackedColumns,
     PeopleReplicates,
     SessionDraws,
     draw_sessions,
     squared_share_sums,
 )
+from humanlike.stats.packed_counts import PackedColumns
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ python evaluate.py benchmark=object_learning dataset=novel_objects backbone=tf_e
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -29,7 +30,7 @@ from humanlike.data.object_learning import HIGH_VARIATION, ObjectLearningData, S
 from humanlike.files import sha256_value, write_json
 from humanlike.interfaces import Backbone, Learner
 from humanlike.learners import PAPER_RULES, resolve_rule
-from humanlike.stats.learning_resampling import draw_sessions
+from humanlike.stats.learning_resampling import SessionDraws, draw_sessions
 from humanlike.types import BenchmarkResult
 
 PAPER_RULE_NAMES = tuple(rule.name for rule in PAPER_RULES)
@@ -262,8 +263,7 @@ class ObjectLearningBenchmark:
             "conventions": {name: c.record() for name, c in CONVENTIONS.items()},
             "settings": [self.convention, self.sessions, self.replicates, self.alpha, seed],
         }
-        sizes_S = np.full(len(data.subtasks), self.sessions)
-        draws = draw_sessions(sizes_S, self.replicates, seed, "model") if people is not None else None
+        draws = _model_draws(len(data.subtasks), self.sessions, self.replicates, seed) if people is not None else None
         results: dict[str, LayerResult] = {}
         for layer in encoded.layers:
             path = root / "object_learning" / f"{sha256_value({**facts, 'layer': layer})[:32]}.json"
@@ -278,6 +278,12 @@ class ObjectLearningBenchmark:
                 write_json(path, kept.to_json())
             results[layer] = kept
         return results
+
+
+@functools.lru_cache(maxsize=1)
+def _model_draws(subtasks: int, sessions: int, replicates: int, seed: int) -> SessionDraws:
+    """How often a model's sessions are drawn in the bootstrap: the same for all models, drawn once in a process."""
+    return draw_sessions(np.full(subtasks, sessions), replicates, seed, "model")
 
 
 def _read(path: Path) -> LayerResult | None:

@@ -215,11 +215,9 @@ def _items(study: Study) -> pd.DataFrame:
     """One row a session of the reference model; `trials_hash` makes the run's digest cover every single choice."""
     convention = CONVENTIONS[study.convention].simulation
     gram = study.encoded.read(study.reference).calibrated(convention.norm_quantile)
-    rule = study.sessions.names.index(study.rule)
-    tables = study.sessions.simulate(gram, convention)
+    tables = study.sessions.only(study.rule).simulate(gram, convention)
     parts = []
-    for name, table in zip(study.data.subtask_names, tables, strict=True):
-        correct_ST = table[rule]
+    for name, (correct_ST,) in zip(study.data.subtask_names, tables, strict=True):
         parts.append(
             pd.DataFrame(
                 {

@@ -31,5 +31,5 @@ def seva_small(seva_tree, shared_data, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def seva_copy(seva_small, tmp_path) -> Path:
-    """A copy of the small tree for a test to change."""
-    return Path(shutil.copytree(seva_small, tmp_path / "seva"))
+    """A copy of the small tree for a test to change, without the embedding, which takes the longest to read."""
+    return Path(shutil.copytree(seva_small, tmp_path / "seva", ignore=shutil.ignore_patterns("THINGS_spose.txt")))

@@ -1,7 +1,6 @@
 """SEVA's published layout, made small with the real ids, concepts and THINGS files."""
 
 import json
-import sys
 import zipfile
 
 import numpy as np
@@ -11,9 +10,6 @@ from PIL import Image, ImageDraw
 
 from humanlike.data import seva
 from humanlike.data.seva_trials import sketch_id_of
-from humanlike.entry import cli
-from humanlike.entry.conf import compose
-from humanlike.entry.targets import build
 
 REST = ("abstraction", "num_strokes", "response")
 CONCEPTS = {"airbag": "airbag", "hot-air balloon": "hot-air_balloon", "bow": "bow3"}
@@ -26,13 +22,9 @@ def seva_published(root, **settings):
 
 @pytest.fixture
 def published(shared_data, tmp_path):
-    """Two photographs of three concepts at four times, three judgments each."""
+    """Two photographs of three concepts at four times, three judgments each; without an embedding."""
     ids = json.loads((shared_data / "seva_index" / "sketch_ids.json").read_text())
-    for name, source in (
-        ("things_concepts.tsv", "things_concepts.tsv"),
-        ("THINGS_spose.txt", "spose_embedding_66d_sorted.txt"),
-    ):
-        (tmp_path / name).symlink_to(shared_data / "things" / source)
+    (tmp_path / "things_concepts.tsv").symlink_to(shared_data / "things" / "things_concepts.tsv")
     trials = []
     for concept, unique in CONCEPTS.items():
         for milliseconds in (4000, 8000, 16000, 32000):
@@ -59,7 +51,9 @@ def saved(published, table=None):
     return folder
 
 
-def test_the_published_layout(published):
+def test_the_published_layout(published, shared_data):
+    embedding = published[0] / "THINGS_spose.txt"
+    embedding.symlink_to(shared_data / "things" / "spose_embedding_66d_sorted.txt")
     data = seva_published(saved(published))
     assert (len(data), len(data.labels), data.name, data.condition_unit) == (24, 1854, "seva", "s")
     assert sorted(data.table["condition"].unique()) == [4, 8, 16, 32]
@@ -83,7 +77,7 @@ def test_the_published_layout(published):
             archive.write(file, f"pngs/{file.name}")
     other = seva_published(folder, images=folder / "all.zip")
     assert other.images.content_hash(3) == data.images.content_hash(3)
-    (folder / "THINGS_spose.txt").unlink()
+    embedding.unlink()
     assert seva_published(folder).semantic_space is None
 
 
@@ -157,22 +151,6 @@ def test_missing_files(published, tmp_path):
 def test_ids_are_the_last_part():
     assert sketch_id_of("a/b_c_63ce.png") == "63ce"
     assert sketch_id_of("63ce.png") == "63ce"
-
-
-def test_converted_it_is_read_by_the_seva_configuration(published, tmp_path_factory, monkeypatch):
-    target = tmp_path_factory.mktemp("converted") / "seva"
-    source = saved(published)
-    monkeypatch.setattr(sys, "argv", ["humanlike", "convert", "seva", str(source), str(target), "on_count=warn"])
-    cli.main()
-    back, data = (
-        build(compose("evaluate", ["dataset=seva", f"dataset.root='{target}'"]).dataset),
-        seva_published(source),
-    )
-    assert back.labels == data.labels
-    assert back.table["sketch_id"].tolist() == data.table["sketch_id"].tolist()
-    pd.testing.assert_frame_equal(back.responses.table, data.responses.table, check_dtype=False)
-    np.testing.assert_array_equal(back.semantic_space, data.semantic_space)
-    assert np.array_equal(np.asarray(back.images.load(2)), np.asarray(data.images.load(2)))
 
 
 def test_a_name_that_stands_for_two_things_is_not_guessed(published):

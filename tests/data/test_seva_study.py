@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from humanlike.data.seva import seva_published
 from humanlike.data.seva_study import seva
+from humanlike.data.study_writer import write_study
 from humanlike.entry import cli
 from humanlike.entry.conf import compose
 from humanlike.entry.targets import build
@@ -36,15 +38,23 @@ def test_judged_or_all(seva_small, tmp_path, monkeypatch, capsys):
     (check,) = [c for c in stored["checks"] if c["what"] == "concepts"]
     assert check == {"what": "concepts", "expected": [128, 128], "found": 8, "binding": True, "ok": False}
     settings = ["dataset=seva", f"dataset.root={tmp_path / 'all'}"]
-    judged = build(compose("evaluate", settings).dataset)
-    everything = build(compose("evaluate", [*settings, "dataset.items=all"]).dataset)
+    configured = compose("evaluate", settings).dataset
+    judged = build(configured)
+    configured.items = "all"
+    everything = build(configured)
     assert (len(judged), len(everything)) == (64, stored["sketches"])
     assert len(everything) > 300
     assert judged.table["judged"].all()
     assert "counts deviate from the published data" in judged.flags[0]
     pd.testing.assert_frame_equal(judged.responses.table, everything.responses.table)
     assert judged.table["num_strokes"].notna().all()
-    convert(monkeypatch, "seva", seva_small, tmp_path / "judged", "on_count=warn")
+    source = seva_published(seva_small, on_count="warn")
+    assert judged.labels == source.labels
+    assert judged.table["sketch_id"].tolist() == source.table["sketch_id"].tolist()
+    pd.testing.assert_frame_equal(judged.responses.table, source.responses.table, check_dtype=False)
+    np.testing.assert_array_equal(judged.semantic_space, source.semantic_space)
+    assert np.array_equal(np.asarray(judged.images.load(2)), np.asarray(source.images.load(2)))
+    write_study(source, tmp_path / "judged")
     with pytest.raises(ValueError, match=r"holds only the 64 sketches that people judged; .*items=all"):
         seva(tmp_path / "judged", items="all")
     with pytest.raises(FileNotFoundError, match=r"no folder .*; make it from the published files: `humanlike convert"):

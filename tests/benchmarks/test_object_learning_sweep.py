@@ -167,6 +167,7 @@ def test_what_cannot_be_made_says_why(models):
     result = analyse_sweep({"models": lone.drop(columns="msen_v2")})
     assert set(result.missing) == {
         "rank_groups", "anova", "depth", "conventions", "relation", "experiments", "phases_strong", "transformations",
+        "individual_variation", "individuals",
     }  # fmt: skip
     assert result.missing["anova"] == "it needs two or more encoding stages and two or more update rules"
     assert result.tables["leaderboard"]["is_strong"].tolist() == [True]

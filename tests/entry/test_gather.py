@@ -36,8 +36,15 @@ def write_run(folder, backbone, *, experiment="high_variation", shift=0.0, seed=
     curves = pd.concat(
         [models[key[1:]].assign(trial=t, accuracy=0.5 + 0.01 * t, accuracy_people=0.5 + 0.02 * t) for t in (1, 2, 3)]
     )
-    participants = pd.DataFrame({"participant": ["p1", "p2"], "accuracy": [0.7, 0.8], "best_of": backbone})
-    tables = {"models": models, "replicates": replicates, "curves": curves, "individuals": participants}
+    pairs = ["a,b", "c,d", "e,f"]
+    subtasks = pd.concat([models[key[1:]].assign(subtask=s, accuracy=0.6 + 0.1 * k) for k, s in enumerate(pairs)])
+    participants = pd.DataFrame(
+        [(f"p{p}", s, 0.5 + 0.1 * p + 0.1 * k) for p in (1, 2) for k, s in enumerate(pairs)],
+        columns=["participant", "subtask", "accuracy"],
+    )
+    tables = {"models": models, "replicates": replicates, "curves": curves}
+    if experiment == "high_variation":
+        tables |= {"subtasks": subtasks, "participants": participants}
     for name, table in tables.items():
         kept = table if in_table else table.drop(columns="experiment", errors="ignore")
         kept.to_parquet(folder / f"{name}.parquet")
@@ -76,7 +83,10 @@ def test_a_sweep_becomes_one_folder(sweep, tmp_path, monkeypatch, capsys):
     assert board["backbone"].iloc[0] == "net_b"
     assert len(pd.read_csv(out / "tables" / "rank_groups.csv")) == 8
     assert len(pd.read_parquet(out / "tables" / "experiments.parquet")) == 12
-    assert pd.read_parquet(out / "tables" / "individuals.parquet")["best_of"].eq("net_b").all()
+    people = pd.read_parquet(out / "tables" / "individuals.parquet")
+    assert people[["backbone", "layer", "rule"]].drop_duplicates().to_numpy().tolist() == [["net_b", "l2", "square"]]
+    assert people["accuracy"].tolist() == pytest.approx([0.7, 0.8])
+    assert people["accuracy_model"].tolist() == pytest.approx([0.7, 0.7])
     page = (out / "report.html").read_text()
     assert "Nothing on this page says anything about human beings" in page
     for name in ("scores_one_shot", "depth_high_variation", "curves", "experiments"):
@@ -97,6 +107,30 @@ def test_runs_are_given_once_and_seeds_become_a_column(sweep, tmp_path):
     write_run(tmp_path / "more" / "again", "net_a", seed=1)
     tables = joined_tables(read_runs([sweep, tmp_path / "more"]), "paper")
     assert sorted(tables["models"]["seed"].unique()) == [0, 1]
+
+
+def test_runs_of_other_layers_and_rules_stand_together_and_a_shared_model_once(tmp_path):
+    for name, layers in (("one", "spread:2"), ("two", "blocks.*")):
+        protocol = {
+            "preset": "paper",
+            "rules": [name],
+            "encoding": {"layers": layers, "widest": len(layers), "size": 224},
+        }
+        write_run(tmp_path / name, "net_a", protocol=protocol)
+    tables = joined_tables(read_runs([tmp_path]), "paper")
+    assert len(tables["models"]) == len(models_of("net_a", "high_variation"))
+    assert not tables["curves"].duplicated(["layer", "rule", "trial"]).any()
+    protocol = {"preset": "paper", "encoding": {"size": 128}}
+    write_run(tmp_path / "small", "net_a", protocol=protocol)
+    with pytest.raises(ValueError, match="differ in protocol"):
+        read_runs([tmp_path])
+
+
+def test_one_name_for_two_models_is_refused(tmp_path):
+    write_run(tmp_path / "one", "net_a")
+    write_run(tmp_path / "two", "net_a", shift=0.01)
+    with pytest.raises(ValueError, match=r"both hold net_a, l0, square .*give one of the networks another"):
+        joined_tables(read_runs([tmp_path]), "paper")
 
 
 def test_phases_over_all_subtasks_come_from_the_models(tmp_path):

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from humanlike.data.object_learning import PeopleSessions
+from humanlike.benchmarks.object_learning_sweep_tables import MODEL, NotPossibleError
+from humanlike.data.object_learning import HIGH_VARIATION, PeopleSessions
 from humanlike.stats.learning_individuals import Participants, better_than_model, individual_variation, participants
 
 PERMUTATIONS = 10_000
@@ -103,3 +104,28 @@ def individual_tables(
         "std_error_better": float(best.std(ddof=1) / len(best) ** 0.5) if len(best) > 1 else np.nan,
     }
     return {"individuals": individuals, "individual_variation": pd.DataFrame([variation])}
+
+
+def against_best(
+    participants: pd.DataFrame | None, subtasks: pd.DataFrame | None, board: pd.DataFrame, seed: int = 0
+) -> dict[str, pd.DataFrame]:
+    """`individual_tables` against the best model of the high-variation experiment in a sweep.
+
+    Args:
+        participants: As `participant_table` gives it; None where people are not known one by one.
+        subtasks: `backbone, layer, rule, subtask, accuracy` of every model, or None.
+        board: The leaderboard, the best first.
+        seed: Global seed of the permutations.
+
+    Raises:
+        NotPossibleError: Saying what is missing.
+    """
+    if participants is None or subtasks is None:
+        raise NotPossibleError("participants are not known one by one (participants.parquet, subtasks.parquet)")
+    best = board[(board["experiment"] == HIGH_VARIATION) & (board["place"] == 1)]
+    own = subtasks.merge(best[list(MODEL)], on=list(MODEL))
+    found = individual_tables(participants, own, seed=seed) if len(own) else {}
+    if not found:
+        raise NotPossibleError("fewer than two participants did every subtask")
+    model = {name: str(best[name].iloc[0]) for name in MODEL}
+    return {name: table.assign(**model) for name, table in found.items()}

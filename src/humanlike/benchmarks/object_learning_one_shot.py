@@ -21,6 +21,7 @@ from humanlike.files import sha256_value
 from humanlike.stats.learning_null import p_value
 from humanlike.stats.learning_one_shot import OneShotPeople, OneShotScore, one_shot_null, one_shot_score
 from humanlike.stats.learning_one_shot_counts import ONE_SHOT_CONVENTIONS, OneShotCounts
+from humanlike.stats.learning_transformations import transformation_means
 
 _NEVER = ()
 
@@ -99,6 +100,7 @@ def one_shot_layer(gram: LayerGram, sessions: ModelSessions, side: OneShotSide |
         main: Name of the convention whose accuracies and replicates are kept.
     """
     rows: list[dict[str, Any]] = [{"rule": name} for name in sessions.names]
+    kind_C = [condition.transformation for condition in sessions.data.conditions]
     quantiles: dict[float, list[np.ndarray]] = {}
     for simulation in simulations_of(main):
         if simulation.norm_quantile not in quantiles:  # this experiment has one order of trials
@@ -108,9 +110,11 @@ def one_shot_layer(gram: LayerGram, sessions: ModelSessions, side: OneShotSide |
     own = quantiles[CONVENTIONS[main].simulation.norm_quantile]
     k_RST = np.stack([table.sum(axis=1, dtype=np.int64) for table in own], axis=1)
     replicates = pd.DataFrame({"rule": list(sessions.names)})
-    patterns, drawn_RB = [], []
+    patterns, kinds, drawn_RB = list[pd.DataFrame](), list[pd.DataFrame](), []
     for r, row in enumerate(rows):
         row["accuracy"] = float(k_RST[r].mean() / sessions.sessions)
+        if side is not None and side.share_ST is not None:
+            row["accuracy_people"] = float(side.share_ST.mean())
         for name, convention in CONVENTIONS.items() if side is not None else ():
             assert side is not None
             correct = quantiles[convention.simulation.norm_quantile]
@@ -119,12 +123,17 @@ def one_shot_layer(gram: LayerGram, sessions: ModelSessions, side: OneShotSide |
             if name == main:
                 row |= {"noise_floor": side.people[name].noise_floor, "p_null": row[f"p_null_{name}"]}
                 drawn_RB.append(score.replicates_B)
+                row |= {"test_accuracy": float(score.p_C.mean())}
+                row |= {"test_accuracy_people": float(side.people[name].p_C.mean())}
                 patterns.append(_pattern(sessions, sessions.names[r], score, side.people[name]))
+                means = transformation_means(score, side.people[name], kind_C)
+                kinds.append(means.assign(rule=sessions.names[r]))
     if side is not None:
         named = pd.DataFrame(np.stack(drawn_RB), columns=[f"r{b}" for b in range(len(drawn_RB[0]))])
         replicates = pd.concat([replicates, named], axis=1)
-    one_shot = pd.concat(patterns, ignore_index=True) if patterns else pd.DataFrame({"rule": []})
-    return LayerResult(pd.DataFrame(rows), pd.DataFrame({"rule": []}), replicates, k_RST, {"one_shot": one_shot})
+    further = {"one_shot": patterns, "one_shot_kinds": kinds}
+    joined = {name: pd.concat(t, ignore_index=True) if t else pd.DataFrame({"rule": []}) for name, t in further.items()}
+    return LayerResult(pd.DataFrame(rows), pd.DataFrame({"rule": []}), replicates, k_RST, joined)
 
 
 def one_shot_conditions(sessions: ModelSessions, convention: Convention) -> np.ndarray:

@@ -8,6 +8,8 @@ Tables in (those that are missing leave their analyses out, with the reason):
     phases: `backbone, layer, rule, phase` (early, late), `quartile` (all, 1 easiest … 4), `accuracy, accuracy_people,
         p_value`.
     one_shot: `backbone, layer, rule, transformation, level, accuracy, accuracy_people`.
+    one_shot_kinds: `backbone, layer, rule`, then as `humanlike.stats.learning_transformations` gives it.
+    subtasks: `backbone, layer, rule, subtask, accuracy`; participants: `participant, subtask, accuracy`.
 Further tables are handed on as they are.
 
 A model is one row of (backbone, layer, rule); an encoding stage is one of (backbone, layer). Low MSE_n is good.
@@ -18,6 +20,7 @@ models", Figures 3 to 7 and Appendix 1.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -25,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from humanlike.benchmarks import object_learning_sweep_tables as parts
+from humanlike.benchmarks.object_learning_individuals import against_best
 from humanlike.benchmarks.object_learning_sweep_people import phase_counts, transformation_table
 from humanlike.benchmarks.object_learning_sweep_tables import MODEL
 from humanlike.data.object_learning import EXPERIMENTS
@@ -104,6 +108,7 @@ def analyse_sweep(inputs: Mapping[str, pd.DataFrame], settings: SweepSettings | 
     board = parts.leaderboard(single, settings.score, settings.strong_share)
     strong = parts.strong_models(board)
     known = {name: table for name, table in inputs.items() if table is not None and len(table)}
+    single_people = functools.cache(lambda: against_best(known.get("participants"), known.get("subtasks"), board))
     makers: dict[str, Callable[[], pd.DataFrame]] = {
         "summary": lambda: parts.summary_table(single, settings.convention, 1 - settings.level),
         "leaderboard": lambda: board,
@@ -117,14 +122,20 @@ def analyse_sweep(inputs: Mapping[str, pd.DataFrame], settings: SweepSettings | 
         "relation": lambda: parts.relation_table(board, settings.score),
         "experiments": lambda: parts.experiments_table(board, settings.score),
         "phases_strong": lambda: phase_counts(known.get("phases"), strong, 1 - settings.level),
-        "transformations": lambda: transformation_table(known.get("one_shot"), strong),
+        "transformations": lambda: transformation_table(
+            known.get("one_shot_kinds", known.get("one_shot")), strong, 1 - settings.level
+        ),
+        "individual_variation": lambda: single_people()["individual_variation"],
+        "individuals": lambda: single_people()["individuals"],
     }
     for name, make in makers.items():
         try:
             result.tables[name] = make()
         except parts.NotPossibleError as why:
             result.missing[name] = str(why)
-    result.tables |= {name: table for name, table in known.items() if name not in ("models", "replicates")}
+    handed_on = [name for name in known if name not in ("models", "replicates", *result.tables)]
+    result.tables |= {name: known[name] for name in handed_on}
+    result.missing = {name: why for name, why in result.missing.items() if name not in result.tables}
     result.tables["models"] = models
     return result
 

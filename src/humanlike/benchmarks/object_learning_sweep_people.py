@@ -42,11 +42,17 @@ def _phase(rows: pd.DataFrame, size: float) -> dict[str, float]:
     }
 
 
-def transformation_table(one_shot: pd.DataFrame | None, strong: pd.DataFrame) -> pd.DataFrame:
+def transformation_table(one_shot: pd.DataFrame | None, strong: pd.DataFrame, size: float = 0.05) -> pd.DataFrame:
     """Accuracy after one view by kind of transformation, levels averaged: people and strong baselines.
 
+    Args:
+        one_shot: One row a model and transformation, or transformation and level; with `p_value`, tests are counted.
+        strong: The strong baselines.
+        size: Of the tests.
+
     Returns:
-        `transformation, accuracy_people, accuracy, lowest, highest, difference` (models less people), `n`.
+        `transformation, accuracy_people` (and `people_ci_low, people_ci_high` where they are known), `accuracy, lowest,
+        highest, difference` (models less people), `n`, and, with tests, `worse, alike, better`.
 
     Raises:
         NotPossibleError: If there is no one-shot table, or no strong baseline in it.
@@ -56,10 +62,16 @@ def transformation_table(one_shot: pd.DataFrame | None, strong: pd.DataFrame) ->
     chosen = one_shot.merge(strong, on=list(MODEL))
     if chosen.empty:
         raise NotPossibleError("no strong baseline took part in the one-shot experiment")
-    kinds = list(dict.fromkeys(chosen["transformation"]))
-    by_model = chosen.groupby(["transformation", *MODEL], sort=False)[["accuracy", "accuracy_people"]].mean()
-    grouped = by_model.groupby(level="transformation", sort=False)
-    table = grouped["accuracy"].agg(accuracy="mean", lowest="min", highest="max", n="size")
-    table.insert(0, "accuracy_people", grouped["accuracy_people"].mean())
-    table.insert(4, "difference", table["accuracy"] - table["accuracy_people"])
-    return table.loc[kinds].reset_index()
+    kept = [c for c in ("people_ci_low", "people_ci_high", "p_value") if c in chosen]
+    by_model = chosen.groupby(["transformation", *MODEL], sort=False)[["accuracy", "accuracy_people", *kept]].mean()
+    rows = []
+    for kind, group in by_model.groupby(level="transformation", sort=False):
+        people = {name: float(group[name].iloc[0]) for name in kept if name != "p_value"}
+        row = {"transformation": kind, "accuracy_people": float(group["accuracy_people"].mean()), **people}
+        value = group["accuracy"]
+        row |= {"accuracy": float(value.mean()), "lowest": float(value.min()), "highest": float(value.max())}
+        row |= {"difference": row["accuracy"] - row["accuracy_people"], "n": len(group)}
+        if "p_value" in kept:
+            row |= {k: v for k, v in _phase(group, size).items() if k in ("worse", "alike", "better")}
+        rows.append(row)
+    return pd.DataFrame(rows)

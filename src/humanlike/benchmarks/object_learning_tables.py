@@ -89,7 +89,7 @@ def assembled(study: Study, results: Mapping[str, LayerResult]) -> BenchmarkResu
             **found.facts,
         },
         "notes": list(found.notes),
-        "conditions_unit": "trial",
+        "conditions_unit": "trials",
         "chance": {"accuracy": 0.5},
     }
     return BenchmarkResult(
@@ -126,7 +126,7 @@ def _scores(study: Study, row: Mapping[str, Any]) -> dict[str, ScoreValue]:
     scores["noise_floor"] = _value(row, "noise_floor", cells, "accuracy²")
     scores["p_null"] = _value(row, "p_null", None)
     scores["consistency"] = _value(row, "consistency", len(study.data.subtasks), "rho")
-    for name in ("accuracy", "early_accuracy", "late_accuracy"):
+    for name in ("accuracy", "early_accuracy", "late_accuracy", "test_accuracy"):
         scores[name] = _value(row, name, cells)
         scores[f"{name}_people"] = _value(row, f"{name}_people", cells)
     return scores

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 SCHEMA = "humanlike.object_learning_sweep/1"
 BENCHMARK = "object_learning"
-LONG = ("models", "curves", "phases", "one_shot", "replicates")
-"""Tables that every run has rows of its own in."""
-OF_BEST = ("subtask_curves", "individuals", "individual_curves")
-"""Tables that set one model beside people: those of the run of the best model are kept."""
+LONG = ("models", "curves", "phases", "one_shot", "one_shot_kinds", "subtasks", "replicates")
+"""Tables that every run has rows of its own in: rows of models, told apart by `MODEL`."""
+MODEL = ["backbone", "layer", "rule"]
+OF_BEST = ("subtask_curves", "participants", "individual_curves")
+"""Tables of people, or of one model beside people: those of the run of the best model are kept."""
+FREE = ("rules", "layers", "widest", "store")
+"""Settings in which runs may differ: which models they hold, and what stays on disk."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +143,15 @@ def _identity(record: Mapping[str, Any]) -> dict[str, Any]:
         "dataset": record["dataset"],
         "benchmark version": record["benchmark_version"],
         "people and images": record["hashes"].get("data"),
-        "protocol": record["protocol"],
+        "protocol": _without(record["protocol"], FREE),
     }
+
+
+def _without(value: Any, names: Sequence[str]) -> Any:
+    """A nested record without the entries of these names."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _without(entry, names) for key, entry in value.items() if key not in names}
 
 
 def joined_tables(runs: Sequence[Run], convention: str) -> dict[str, pd.DataFrame]:
@@ -150,6 +160,9 @@ def joined_tables(runs: Sequence[Run], convention: str) -> dict[str, pd.DataFram
     Args:
         runs: Finished runs.
         convention: Whose score finds the run of the best model; replicates of another one are left out.
+
+    Raises:
+        ValueError: When a model stands in two runs of one seed with different scores.
     """
     import pandas as pd
 
@@ -157,9 +170,12 @@ def joined_tables(runs: Sequence[Run], convention: str) -> dict[str, pd.DataFram
 
     seeds = {int(run.record["seeds"].get("seed", 0)) for run in runs}
     parts: dict[str, list[pd.DataFrame]] = {}
+    seen: dict[tuple[str, ...], tuple[Run, float]] = {}
     for run in runs:
+        new = pd.MultiIndex.from_tuples(_new_models(run, score, seen), names=MODEL)
         for name in (n for n in LONG if n in run.tables):
             table = run.tables[name]
+            table = table[pd.MultiIndex.from_frame(table[MODEL]).isin(new)]
             if name == "replicates" and run.convention != convention:
                 continue
             if name == "models" and len(seeds) > 1:
@@ -169,11 +185,28 @@ def joined_tables(runs: Sequence[Run], convention: str) -> dict[str, pd.DataFram
     if "phases" not in tables:
         tables |= _overall_phases(tables["models"])
     by_score = sorted(runs, key=lambda run: float(run.tables["models"].get(score, pd.Series([float("inf")])).min()))
+    by_score.sort(key=lambda run: run.experiment)  # high variation first
     for name in OF_BEST:
         holders = [run for run in by_score if name in run.tables]
         if holders:
             tables[name] = holders[0].tables[name]
     return tables
+
+
+def _new_models(run: Run, score: str, seen: dict[tuple[str, ...], tuple[Run, float]]) -> list[tuple[str, ...]]:
+    """The models that no run before has; those before enter `seen`. Runs of one network share the reference model."""
+    models, seed, new = run.tables["models"], str(run.record["seeds"].get("seed", 0)), []
+    values = models[score] if score in models else [float("nan")] * len(models)
+    for key, value in zip(models[MODEL].astype(str).itertuples(index=False, name=None), values, strict=True):
+        other, known = seen.setdefault((run.experiment, seed, *key), (run, float(value)))
+        if other is run:
+            new.append(key)
+        elif known != float(value) and not (known != known and value != value):
+            raise ValueError(
+                f"{other.folder} and {run.folder} both hold {', '.join(key)} (seed {seed}), with scores of {known:.6g} "
+                f"and {value:.6g}; they are not one model: give one of the networks another backbone.name"
+            )
+    return new
 
 
 def _overall_phases(models: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -23,6 +23,7 @@ from humanlike.reports.config_record import config_text
 from humanlike.reports.figures import GRID, INK, MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR
 from humanlike.reports.gallery import Example
 from humanlike.reports.object_learning_figures import figure_caption, figure_title
+from humanlike.reports.object_learning_printed import run_tables
 from humanlike.reports.tables import condition_cells, counts_line, headline_cells, protocol_line
 from humanlike.reports.wording import ScoreRow
 from humanlike.types import Score
@@ -77,6 +78,8 @@ def render_report(
         headline=headline_cells(score),
         conditions=condition_cells(score) if wording.condition_metrics(score.result.conditions) else None,
         figures=[(n, _heading(n), _caption(n, people), inline_svg(n, svg)) for n, svg in shown.items()],
+        tables=run_tables(score),
+        notes=[str(note) for note in score.result.details.get("notes", ())],
         gallery=_gallery(examples),
         unit=str(score.result.details.get("conditions_unit", "")),
         cells=_cell_table(score.result.cells, people),
@@ -86,7 +89,9 @@ def render_report(
         protocol_line=protocol_line(score.result.protocol),
         overridden=set(score.result.protocol.get("overridden", ())),
         record=_record(score),
-        details=[(wording.title(str(k)), leaves(v)) for k, v in json_ready(score.result.details).items()],
+        details=[
+            (wording.title(str(k)), leaves(v)) for k, v in json_ready(score.result.details).items() if k != "notes"
+        ],
         config=config_text(config) if config else "",
         bibtex=bibtex,
     )

@@ -4,6 +4,7 @@ A run has its tables in `result.tables`, and in `details["object_learning"]` its
 one_shot), `convention` and `reference` (the `layer` and `rule` whose score is the run's). A sweep has one folder
 of tables (`humanlike.benchmarks.object_learning_sweep`). The tables are described where each figure is made:
     subtask_curves, curves, individuals, individual_curves: `humanlike.reports.object_learning_curves`
+    one_shot_kinds: `humanlike.stats.learning_transformations`
     models (leaderboard), summary, experiments: `humanlike.reports.object_learning_scores`
     phases, one_shot: `humanlike.reports.object_learning_patterns`
 """
@@ -63,7 +64,7 @@ CAPTIONS: Mapping[str, str] = {
     "curves": "Accuracy over all subtasks; the band is one standard error of {people}.",
     "phases": "Early: after 1 to 5 images; late: trials 95 to 100. Bars are 95% intervals of {people}.",
     "one_shot": "Bars are 95% intervals of {people}, and standard errors of the model.",
-    "one_shot_kinds": "Means over the levels of a transformation.",
+    "one_shot_kinds": "Means over the levels of a transformation; bars are 95% intervals of {people}.",
     "experiments": "Dashed: the noise floors.",
     "individuals": "Mean accuracy of every participant who did all subtasks.",
 }
@@ -172,16 +173,18 @@ def _behaviour(tables: Mapping[str, pd.DataFrame], chosen: pd.DataFrame | None, 
     if chosen is not None:
         chosen = chosen[list(MODEL_KEY)]
     if "subtask_curves" in tables:
-        # These set one model beside people: of a sweep, its best.
-        single = "best model" if name == STRONG else name
-        yield "subtask_curves", subtask_curves(tables["subtask_curves"], people=people, model=single)
+        # These set one model beside people: the reference of a run, which the table names.
+        shown = tables["subtask_curves"]
+        named = [str(shown[c].iloc[0]) for c in MODEL_KEY if c in shown]
+        yield "subtask_curves", subtask_curves(shown, people=people, model=", ".join(named) or "model")
     if "curves" in tables:
         yield "curves", model_curves(tables["curves"], chosen, people=people, name=name)
     if "phases" in tables:
         yield "phases", accuracy_by_phase(tables["phases"], chosen, people=people, name=name)
     if "one_shot" in tables:
         yield "one_shot", one_shot_pattern(tables["one_shot"], chosen, people=people, name=name)
-        yield "one_shot_kinds", one_shot_by_kind(tables["one_shot"], chosen, people=people, name=name)
+        intervals = tables.get("one_shot_kinds")
+        yield "one_shot_kinds", one_shot_by_kind(tables["one_shot"], chosen, intervals, people=people, name=name)
     if "individuals" in tables:
         curves = tables.get("individual_curves")
         yield "individuals", individual_differences(tables["individuals"], curves, people=people)

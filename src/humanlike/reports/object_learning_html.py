@@ -12,79 +12,13 @@ from humanlike.files import json_ready, write_text
 from humanlike.reports import wording
 from humanlike.reports.html import inline_svg, leaves, page_template
 from humanlike.reports.object_learning_figures import EXPERIMENT_WORDS, figure_caption, figure_title
+from humanlike.reports.object_learning_printed import PRINTED, printed_table
 from humanlike.reports.object_learning_scores import MSEN
 from humanlike.reports.study_observers import PEOPLE, Observers
-from humanlike.reports.study_tables import TableView, fixed, table_view
+from humanlike.reports.study_tables import fixed
 
 BROAD = ("subtask_curves", "phases", "one_shot", "individuals")
 """Figures with several panels side by side, which take the whole width."""
-
-PRINTED: Mapping[str, tuple[str, str]] = {
-    "summary": (
-        "Both ends of the scale",
-        "Floor: what a perfect model is expected to score. Roots are in units of accuracy. Rejected: models whose "
-        "behaviour is not that of {people} by the null test.",
-    ),
-    "leaderboard": ("All models, the best first", "Low scores are good; the conventions stand side by side."),
-    "rank_groups": (
-        "Rank groups of the best models",
-        "Pairs are compared on the same resamples, with p adjusted for the number of pairs. Rank: 1 + the number of "
-        "models that are significantly better. Two models share a letter if and only if they cannot be told apart.",
-    ),
-    "anova": (
-        "What explains the spread of scores",
-        "Two-way analysis of variance, encoding stage × update rule. Share: of the whole sum of squares. With one "
-        "score a combination, interaction and residual are one.",
-    ),
-    "rules": ("Update rules", "Best of stages: encoding stages for which the rule is the best."),
-    "depth": ("Score by depth, network by network", "ρ between depth and score: negative where deeper is better."),
-    "conventions": ("Agreement of the conventions", "Spearman's ρ of the orders of the models."),
-    "relation": (
-        "The two experiments over models",
-        "r is of the logarithms; scores that are not positive are left out of it.",
-    ),
-    "phases_strong": (
-        "Early and late in learning",
-        "Tests of each model by itself, not adjusted for their number: worse and better at 5%, alike otherwise.",
-    ),
-    "transformations": ("After one view", "Strong baselines less {people}, levels averaged."),
-    "individuals": ("Single participants", "p is one-tailed and adjusted for the number of participants (Bonferroni)."),
-}
-"""Tables that the page prints → title and caption; the others are in their files alone."""
-
-_HEADS = {
-    "is_strong": "strong baseline",
-    "relative_depth": "depth",
-    "msen_paper": f"{MSEN} (paper)",
-    "msen_v2": f"{MSEN} (v2)",
-    "msen_paper_text": f"{MSEN} (paper text)",
-    "lapse_rate": "lapse rate",
-    "p_null": "p, null test",
-    "p_adjusted": "p_adjusted",
-    "high_variation": "many views",
-    "pearson_log": "r, logarithms",
-    "n_log": "n, logarithms",
-    "sum_sq": "sum of squares",
-    "mean_sq": "mean square",
-    "f_statistic": "F",
-    "accuracy_people": "accuracy, {people}",
-    "early_accuracy_people": "early accuracy, {people}",
-    "late_accuracy_people": "late accuracy, {people}",
-    "rank_high": "lowest rank",
-    "rank": "rank",
-}
-
-_BOARD = (
-    "experiment", "place", "is_strong", "backbone", "layer", "relative_depth", "rule", "msen_", "lapse_rate",
-    "accuracy", "early_accuracy", "late_accuracy", "consistency", "p_null",
-)  # fmt: skip
-"""What the columns of the printed leaderboard begin with; the file has all."""
-_NOT_ON_BOARD = {
-    f"{name}{end}"
-    for name in ("lapse_rate", "p_null", "consistency_ceiling")
-    for end in ("_paper", "_v2", "_paper_text", "_ci_low", "_ci_high", "_low", "_high", "")
-} - {"lapse_rate", "p_null"}
-
 
 def render_sweep(record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], figures: Mapping[str, str]) -> str:
     """The report of a sweep as HTML text.
@@ -110,7 +44,7 @@ def render_sweep(record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], 
         flags=[wording.flag_sentence(str(f)) for f in record.get("flags") or () if f != wording.SIMULATED],
         best=_best(tables.get("leaderboard"), str(record.get("convention", "paper"))),
         figures=drawn,
-        tables=[_view(name, tables[name], observers) for name in PRINTED if name in tables and len(tables[name])],
+        tables=[printed_table(n, tables[n], observers) for n in PRINTED if n in tables and len(tables[n])],
         missing=missing,
         files=[(name, wording.count_text(len(table))) for name, table in tables.items()],
         counts=[(wording.title(k), wording.count_text(v)) for k, v in (record.get("counts") or {}).items()],
@@ -145,19 +79,3 @@ def _best(board: pd.DataFrame | None, convention: str) -> list[dict[str, str]]:
             }
         )
     return cards
-
-
-def _view(name: str, table: pd.DataFrame, observers: Observers) -> TableView:
-    title, caption = PRINTED[name]
-    if "experiment" in table:
-        table = table.assign(experiment=table["experiment"].map(EXPERIMENT_WORDS))
-    if name == "leaderboard":
-        table = table[[c for c in table.columns if c.startswith(_BOARD) and c not in _NOT_ON_BOARD]]
-    heads = {old: new.format(people=observers.people) for old, new in _HEADS.items()}
-    for column in table.columns:
-        for end in ("_ci_low", "_ci_high"):
-            start = column.removesuffix(end)
-            if column.endswith(end) and start in heads:
-                heads[column] = heads[start] + end.removeprefix("_ci")
-    shown = table.rename(columns=heads)
-    return table_view(name, title, shown, observers, caption.format(people=observers.people))

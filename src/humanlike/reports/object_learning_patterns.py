@@ -163,13 +163,19 @@ def _people_errors(table: pd.DataFrame) -> np.ndarray:
 
 
 def one_shot_by_kind(
-    one_shot: pd.DataFrame, strong: pd.DataFrame | None = None, *, people: str = PEOPLE, name: str = "strong baselines"
+    one_shot: pd.DataFrame,
+    strong: pd.DataFrame | None = None,
+    intervals: pd.DataFrame | None = None,
+    *,
+    people: str = PEOPLE,
+    name: str = "strong baselines",
 ) -> Figure | None:
     """Accuracy after one view by kind of transformation, levels averaged, sorted by people's lead (Figure 7C).
 
     Args:
         one_shot: See the module.
         strong: See `one_shot_pattern`.
+        intervals: `transformation, people_ci_low, people_ci_high`, for people's error bars.
         people: What to call people.
         name: What to call the models.
     """
@@ -181,6 +187,11 @@ def one_shot_by_kind(
     wide = by_model["accuracy"].unstack("transformation")
     person = by_model["accuracy_people"].groupby(level="transformation").first()
     order = (person - wide.mean()).sort_values(ascending=False, kind="stable").index
+    ends = pd.DataFrame({"accuracy_people": person.loc[order]})
+    if intervals is not None:
+        first = intervals.drop_duplicates("transformation").set_index("transformation")
+        ends = ends.join(first[["people_ci_low", "people_ci_high"]])
+    error = _people_errors(ends)
     with figure_style():
         figure = new_figure(5.4, 1.4 + 0.33 * len(order))
         axis = figure.subplots()
@@ -189,8 +200,8 @@ def one_shot_by_kind(
             offsets = place + 0.12 * np.linspace(-1, 1, len(value)) if len(value) > 1 else np.array([place])
             axis.plot(value, offsets, "o", color=_MODEL, markersize=4.5, alpha=0.75, markeredgecolor=PAPER,
                       markeredgewidth=0.3, label=name if place == 0 else None)  # fmt: skip
-            axis.plot([person[kind]], [place], "s", color=PEOPLE_COLOUR, markersize=7, zorder=3,
-                      label=people if place == 0 else None)  # fmt: skip
+            axis.errorbar([person[kind]], [place], xerr=error[:, [place]], fmt="s", color=PEOPLE_COLOUR, markersize=7,
+                          capsize=3, zorder=3, label=people if place == 0 else None)  # fmt: skip
         axis.set_yticks(range(len(order)), [str(kind).replace("_", " ") for kind in order])
         axis.set_ylim(len(order) - 0.5, -0.5)
         axis.tick_params(axis="y", length=0)

@@ -130,6 +130,7 @@ def score_summary(score: Score) -> RenderableType:
     parts: list[RenderableType] = [headline_table(score)]
     if condition_metrics(score.result.conditions):
         parts.append(condition_table(score))
+    parts += [Text(str(note)) for note in score.result.details.get("notes", ())]
     panel = flags_panel(score)
     if panel is not None:
         parts.append(panel)
@@ -157,6 +158,7 @@ def score_markdown(score: Score) -> str:
     parts = [f"## {_markdown_text(heading)}", markdown_table(*headline_cells(score))]
     if condition_metrics(score.result.conditions):
         parts.append(markdown_table(*condition_cells(score)))
+    parts += [_markdown_text(str(note)) for note in score.result.details.get("notes", ())]
     parts += [f"> {_markdown_text(flag_sentence(flag))}" for flag in score.result.flags]
     parts.append(
         f"{_markdown_text(protocol_line(score.result.protocol))}. {counts_line(score)}. Digest `{score.digest}`."

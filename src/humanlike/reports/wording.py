@@ -24,6 +24,11 @@ TITLES: Mapping[str, str] = {
     "msen_paper": "MSEₙ (paper)",
     "msen_v2": "MSEₙ (v2)",
     "msen_paper_text": "MSEₙ (paper text)",
+    "test_accuracy": "Accuracy after one view",
+    "p_null": "p of a perfect model",
+    "early_accuracy": "Accuracy early in learning",
+    "late_accuracy": "Accuracy late in learning",
+    "consistency": "Consistency",
     "accuracy": "Accuracy",
     "entropy": "Response entropy",
     "snp": "Semantic neighbour preference",
@@ -57,6 +62,10 @@ SHORT_TITLES: Mapping[str, str] = {
     "entropy": "Entropy",
     "snp": "SNP",
     "jsd": "JS distance",
+    "early_accuracy": "Early accuracy",
+    "late_accuracy": "Late accuracy",
+    "test_accuracy": "After one view",
+    "p_null": "p, null test",
     "delta_r2_accuracy": "ΔR², accuracy",
     "delta_r2_entropy": "ΔR², entropy",
     "delta_r2_snp": "ΔR², SNP",
@@ -66,6 +75,7 @@ SMALL = ("msen", "noise_floor", "random_guess")
 """What the names of squared errors begin with."""
 
 MEANINGS: Mapping[str, str] = {
+    "object_learning/accuracy": "share of correct choices over all trials and subtasks",
     "accuracy": "share of sketches given the label of their concept",
     "entropy": "spread of the labels given; 0 when all answers agree",
     "snp": "how close in meaning the wrong answers are; 1 is as close as can be",
@@ -73,6 +83,13 @@ MEANINGS: Mapping[str, str] = {
     "msen_paper": "squared error of learning curves, the model's noise taken off; the noise floor is the lowest",
     "msen_v2": "the same by the authors' current code: people's noise taken off too, so that 0 is the lowest",
     "msen_paper_text": "the same as the paper's words have it",
+    "lapse_rate": "share of answers made at random that fits people best",
+    "noise_floor": "what a perfect model is expected to score by the paper's code: people's own sampling noise",
+    "p_null": "how often a model that learns exactly as people do scores as badly by chance",
+    "consistency": "rank correlation (ρ) of subtasks' difficulty for model and people",
+    "early_accuracy": "trials 2 to 6, after 1 to 5 images",
+    "late_accuracy": "trials 95 to 100",
+    "test_accuracy": "mean over transformations and levels; people's is corrected for lapses",
     "alignment_accuracy": "adjusted R² of people's cell accuracies predicted from the model's",
     "alignment_entropy": "adjusted R² of people's cell entropies predicted from the model's",
     "alignment_snp": "adjusted R² of people's neighbour preference predicted from the model's",
@@ -136,6 +153,16 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "layers_not_converged": "The readouts of {count} layer(s) stopped short of their optimum.",
     "within_session_correlation_ignored": "People are known by counts alone, so trials of one session are taken as "
     "independent: intervals and tests are too sure of themselves.",
+    "null_test_conservative": "The test of a perfect model resamples whole sessions, so it rejects less often than it "
+    "says.",
+    "layers_passed_over": "{count} layer(s) are wider than benchmark.widest and were not among those to choose from.",
+    "calibrated_on_the_experiments_images": "There are no warm-up images: features are calibrated on the experiment's.",
+    "features_not_projected": "Features are not projected, unlike the paper's: this is another model.",
+    "catch_rate_of_last_sessions_only": "compat=true: under v2 people's catch rate is that of each one's last session "
+    "alone, a fault of the authors' current code.",
+    "people_digitised": "People's accuracies were read off a published figure.",
+    "published_standard_errors": "People are known by published accuracies and standard errors; conditions are taken "
+    "as independent.",
     "seeds_averaged": "Scores are means over {count} seeds, so they have no intervals and no rank groups.",
     "models_without_score": "{count} model(s) have no score and are left out.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
@@ -203,7 +230,7 @@ def score_rows(score: Score) -> list[ScoreRow]:
         ScoreRow(
             name=name,
             title=title(name),
-            meaning=MEANINGS.get(name, ""),
+            meaning=MEANINGS.get(f"{score.benchmark}/{name}", MEANINGS.get(name, "")),
             unit=UNITS.get(value.unit, value.unit),
             model=value,
             people=scores.get(f"{name}{_PEOPLE}"),

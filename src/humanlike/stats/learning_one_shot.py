@@ -135,6 +135,7 @@ class OneShotScore:
         p_C: (C,) the model's accuracy.
         variance_C: (C,) its variance.
         condition_intervals: Basic interval of each accuracy.
+        replicate_BC: (B, C) replicates of p_C.
         flags: Those of people.
     """
 
@@ -144,6 +145,7 @@ class OneShotScore:
     p_C: np.ndarray
     variance_C: np.ndarray
     condition_intervals: list[Interval]
+    replicate_BC: np.ndarray
     flags: tuple[str, ...]
 
 
@@ -194,6 +196,7 @@ def one_shot_score(
         p_1C[0],
         variance_1C[0],
         [basic(float(p), column_B, level) for p, column_B in zip(p_1C[0], p_BC.T, strict=True)],
+        p_BC,
         people.flags,
     )
 

@@ -71,7 +71,7 @@ def test_every_figure_of_a_sweep_in_order(tables):
     assert list(figures) == NAMES
     for name in ("curves", "phases", "one_shot", "individuals", "subtask_curves", "accuracy_consistency_one_shot"):
         assert "simulated people" in " ".join(words(figure_svg(figures[name]))), name
-    assert {"best model", "simulated people"} <= set(words(figure_svg(figures["subtask_curves"])))
+    assert {"model", "simulated people"} <= set(words(figure_svg(figures["subtask_curves"])))
     for name in NAMES:
         assert figure_title(name)
         assert "{" not in figure_caption(name, "people")

@@ -64,6 +64,14 @@ class Readout(Protocol):
 
 
 @runtime_checkable
+class LabelledReadout(Readout, Protocol):
+    """A readout that has to be told what the labels are called, such as a zero-shot one."""
+
+    def for_labels(self, labels: Sequence[str]) -> Readout:
+        """The same readout with columns in the order of `labels`."""
+
+
+@runtime_checkable
 class Learner(Protocol):
     """Someone who learns novel objects trial by trial; a session is reset, then respond and feedback in turn."""
 

@@ -16,7 +16,7 @@ from humanlike.backbones.layer_selection import select_layers
 from humanlike.backbones.layers import class_score_layer, layer_shapes
 from humanlike.backbones.precision import precision_flags
 from humanlike.backbones.recorded import RecordedAnswers
-from humanlike.interfaces import Backbone, Benchmark, Readout
+from humanlike.interfaces import Backbone, Benchmark, LabelledReadout, Readout
 from humanlike.reports.run_folder import digest
 from humanlike.types import BenchmarkResult, Features, Score, Sketches
 
@@ -88,7 +88,10 @@ class MeasuredBackbone(Protocol):
 
 @runtime_checkable
 class BackboneBenchmark(Protocol):
-    """A benchmark that asks the network itself, without a readout; see `humanlike.benchmarks.object_learning`."""
+    """A benchmark that asks the network itself, in its own way; see `humanlike.benchmarks.object_learning` and `sea`.
+
+    One with an attribute `uses_readout` that is true is given the keyword `readout` too.
+    """
 
     identifier: str
     version: str
@@ -143,6 +146,14 @@ def run_benchmark(
     began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     options = {"trainer": trainer, "cache_dir": cache_dir, **(extraction or {})}
     own = {"trainer": trainer, "cache_dir": cache_dir, "extraction": extraction, **(further or {})}
+    if (
+        isinstance(data, Sketches)
+        and isinstance(readout, LabelledReadout)
+        and not isinstance(backbone, RecordedAnswers)
+    ):
+        readout = readout.for_labels(data.labels)
+    if getattr(benchmark, "uses_readout", False):
+        own["readout"] = readout
     found: tuple[BenchmarkResult, Features | MeasuredBackbone] | None
     if isinstance(benchmark, BackboneBenchmark):
         found = _whole_backbone(backbone, data, benchmark, layer, seed, own)

@@ -1,0 +1,273 @@
+"""SEA: which sketches stay recognisable with few of the elements that people expect, condition by condition.
+
+python evaluate.py benchmark=sea dataset=doodles backbone=tf_efficientnet_lite0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from humanlike.backbones.features import extract_features
+from humanlike.backbones.layers import class_score_layer
+from humanlike.benchmarks.sea_scores import presence_scores, score_values
+from humanlike.benchmarks.sea_sketches import JudgedSketches, judged_sketches
+from humanlike.benchmarks.sea_tables import cells_table, concepts_table, conditions_table, items_table, judgments_table
+from humanlike.benchmarks.seva_answers import ModelReading, read_out
+from humanlike.benchmarks.seva_items import groups_for_folds, used_items
+from humanlike.elements.annotation import AnnotationJudge
+from humanlike.elements.lists import ElementLists, known_senses, shipped
+from humanlike.elements.presence import Presence, PresenceJudge
+from humanlike.interfaces import Backbone, Readout
+from humanlike.metrics.functional.sea import SEAParameters
+from humanlike.types import BenchmarkResult, Features, Sketches
+
+OWN, SHIPPED = "annotation", "shipped"
+JudgeMaker = Callable[..., PresenceJudge]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run of the benchmark gives.
+
+    Attributes:
+        result: Scores and tables.
+        layer: The layer that recognition is read from.
+        hashes: `weights`, `transform`, `data`, `features` hex digests.
+        info: Facts about the extraction.
+    """
+
+    result: BenchmarkResult
+    layer: str
+    hashes: Mapping[str, str]
+    info: Mapping[str, Any]
+
+
+class SeaBenchmark:
+    """Sketch abstraction efficiency of sketches, seen by a model that recognises and a judge that sees elements.
+
+    P is the out-of-fold probability of the sketch's concept by the readout on the backbone (or a zero-shot
+    probability), v = V/E the share of its concept's elements that the judge sees. Every sketch is scored by itself;
+    means are over sketches. A sketch that the judge could not judge is missing, never V = 0.
+
+    Args:
+        judge: Who says which elements a sketch shows: a `PresenceJudge`, or what makes one from `backbone=` (in a
+            configuration `_partial_: true`). None: the data set's own annotation.
+        elements: "annotation": the elements that the data set is annotated for; "shipped": the project's lists; or a
+            YAML file with lists. None: the annotation where there is one, else the shipped lists.
+        metric: Hyperparameters of SEA by name; None or left out: the published ones (see `SEAParameters`).
+        min_judged: Share in (0, 1] of a sketch's elements that must have a judgment.
+        replicates: Bootstrap replicates over source images within concepts.
+        sensitivity_draws: Joint draws of the hyperparameters for the tables of sensitivity; 0: no such tables.
+
+    Raises:
+        ValueError: A number is out of range, or a hyperparameter is unknown.
+        FileNotFoundError: There is no such file of lists.
+
+    References:
+        SEA (CVPR 2026), "Sketch abstraction efficiency". Deviates: see DEVIATIONS.md, "SEA".
+
+    Example:
+        >>> SeaBenchmark(metric={"delta": 1e-7}).parameters.delta
+        1e-07
+    """
+
+    identifier = "sea"
+    version = "1"
+    bibtex = """@inproceedings{sea2026,
+  title     = {Sketch abstraction efficiency},
+  booktitle = {IEEE/CVF Conference on Computer Vision and Pattern Recognition},
+  year      = {2026}
+}"""
+    uses_readout = True
+
+    def __init__(
+        self,
+        judge: PresenceJudge | JudgeMaker | None = None,
+        elements: str | Path | None = None,
+        metric: Mapping[str, Any] | None = None,
+        min_judged: float = 1.0,
+        replicates: int = 1000,
+        sensitivity_draws: int = 1024,
+    ) -> None:
+        if replicates < 2:
+            raise ValueError(f"replicates is {replicates}; an interval needs 2 or more")
+        if not 0 < min_judged <= 1:
+            raise ValueError(f"min_judged must lie in (0, 1], got {min_judged}")
+        if sensitivity_draws < 0:
+            raise ValueError(f"sensitivity_draws must be 0 or more, got {sensitivity_draws}")
+        self.parameters = _parameters(metric)
+        self.judge = AnnotationJudge() if judge is None else judge
+        self.elements = elements
+        self.min_judged, self.replicates, self.sensitivity_draws = min_judged, replicates, sensitivity_draws
+
+    def run_backbone(
+        self,
+        backbone: Backbone,
+        data: Sketches,
+        *,
+        layer: str | None = None,
+        seed: int = 0,
+        cache_dir: str | Path | None = None,
+        trainer: Any = None,
+        extraction: Mapping[str, Any] | None = None,
+        readout: Readout,
+    ) -> Measured | None:
+        """Score the sketches of a data set.
+
+        Args:
+            backbone: The frozen network that recognition is read from.
+            data: Sketches; people's answers are not looked at.
+            layer: Layer for recognition; the backbone's default one, or its class scores where the readout reads those.
+            seed: Global seed of folds and resamples.
+            cache_dir: Where features are kept; a temporary folder if None.
+            trainer: Lightning trainer of the extraction.
+            extraction: Keywords of `extract_features`.
+            readout: What turns features into probabilities.
+
+        Returns:
+            The result; None in every process but the first.
+
+        Raises:
+            TypeError: `data` are no sketches.
+            ValueError: A concept has no list of elements, or data, readout and judge do not fit each other.
+        """
+        if not isinstance(data, Sketches):
+            raise TypeError(
+                f"benchmark=sea needs sketches, got {type(data).__name__}; use dataset=doodles, for example"
+            )
+        elements = self.element_lists(data)
+        judge = self.judge if isinstance(self.judge, PresenceJudge) else self.judge(backbone=backbone)
+        options = {**(extraction or {}), "trainer": trainer, "cache_dir": cache_dir}
+        read = class_score_layer(backbone) if getattr(readout, "reads_class_scores", False) else None
+        layer = layer or read or backbone.default_layer
+        seen = getattr(judge, "layer", None)
+        found = extract_features(backbone, data, [layer, seen] if seen not in (None, layer) else [layer], **options)
+        if trainer is not None and not trainer.is_global_zero:
+            return None
+        features = found[layer]
+        presence = judge.judge(data, elements, None if seen is None else found[seen])
+        result = self.scored(data, features, readout, presence, elements, seed)
+        return Measured(result, layer, features.hashes, features.info)
+
+    def element_lists(self, data: Sketches) -> ElementLists:
+        """The elements of every concept that occurs, keyed by label.
+
+        Raises:
+            ValueError: Concepts without a list, each named with the way out.
+        """
+        wanted = OWN if self.elements is None and data.elements is not None else str(self.elements or SHIPPED)
+        occurring = sorted(set(data.table["concept"]))
+        if wanted == OWN:
+            own = ElementLists.from_annotation(data)
+            absent = [concept for concept in occurring if concept not in own.elements]
+            return own.completed_by(shipped().for_labels(absent, known_senses(data.name))) if absent else own
+        lists = shipped() if wanted == SHIPPED else ElementLists.from_yaml(wanted)
+        return lists.for_labels(occurring, known_senses(data.name))
+
+    def scored(
+        self,
+        data: Sketches,
+        features: Features,
+        readout: Readout,
+        presence: Presence,
+        elements: ElementLists,
+        seed: int = 0,
+    ) -> BenchmarkResult:
+        """Everything that follows from features and judgments; nothing is written.
+
+        Args:
+            data: The sketches.
+            features: Features of the items that could be read.
+            readout: What turns them into probabilities.
+            presence: Judgments.
+            elements: The lists that were judged.
+            seed: Global seed.
+        """
+        items = used_items(data, features)
+        group_N, fold_flags = groups_for_folds(items, data, "stratified_group", asked=False)
+        reading = read_out(items, readout, len(data.labels), group_N)
+        sketches = judged_sketches(items, reading.probability_target_N, presence, self.parameters, self.min_judged)
+        truth = _annotated(data, elements, presence)
+        correct_N = reading.answers.top1_N == items.target_N
+        scores = score_values(sketches, correct_N, self.replicates, seed)
+        judged, judge_facts = presence_scores(presence, truth, data, sketches, self.replicates, seed)
+        tables = {
+            "concepts": concepts_table(sketches, data.labels, correct_N, elements),
+            "judgments": judgments_table(presence, truth),
+        }
+        return BenchmarkResult(
+            scores={**scores, **judged},
+            cells=cells_table(sketches, data.labels, correct_N),
+            items=items_table(data, features, sketches, reading),
+            conditions=conditions_table(sketches, correct_N),
+            counts=_counts(data, features, sketches, presence),
+            flags=tuple(dict.fromkeys([*data.flags, *fold_flags, *_flags(features, sketches, reading, presence)])),
+            protocol={"preset": _preset(self.parameters), **asdict(self.parameters), "min_judged": self.min_judged},
+            details={
+                "readout": dict(reading.certificate),
+                "elements": {"source": elements.source, "concepts": len(elements)},
+                "judge": {"source": presence.source, "threshold": presence.threshold, **judge_facts},
+                "interval": {"kind": "basic", "level": 0.95, "replicates": self.replicates, "over": "images"},
+                "conditions_unit": data.condition_unit,
+                "chance": {"accuracy": 1 / len(data.labels)},
+            },
+            tables=tables,
+        )
+
+
+def _parameters(metric: Mapping[str, Any] | None) -> SEAParameters:
+    given = {name: value for name, value in (metric or {}).items() if value is not None}
+    unknown = sorted(set(given) - set(asdict(SEAParameters())))
+    if unknown:
+        raise ValueError(f"SEA has no hyperparameter {unknown[0]!r}; it has {', '.join(asdict(SEAParameters()))}")
+    return SEAParameters(**given)
+
+
+def _preset(parameters: SEAParameters) -> Literal["published", "own"]:
+    return "published" if replace(parameters, delta=SEAParameters().delta) == SEAParameters() else "own"
+
+
+def _annotated(data: Sketches, elements: ElementLists, presence: Presence) -> Presence | None:
+    """What people (or the program that drew) said about the very elements that were judged, if anybody did."""
+    if data.elements is None:
+        return None
+    truth = AnnotationJudge().judge(data, elements)
+    return truth if truth.coverage > 0 and truth.source != presence.source else None
+
+
+def _counts(data: Sketches, features: Features, sketches: JudgedSketches, presence: Presence) -> dict[str, int]:
+    design = sketches.items.design
+    return {
+        "items_total": len(data),
+        "items_used": len(sketches.items),
+        "items_failed": len(features.failed),
+        "items_scored": int(sketches.scored_N.sum()),
+        "items_not_judged": int(sketches.missing_N.sum()),
+        "items_without_elements": int((sketches.elements_N == 0).sum()),
+        "items_zero_v": int(sketches.zero_v_N.sum()),
+        "concepts": design.num_concepts,
+        "conditions": design.num_conditions,
+        "cells": design.num_cells,
+        "judgments": int(presence.table["decision"].notna().sum()),
+        "judgments_missing": int(presence.table["decision"].isna().sum()),
+    }
+
+
+def _flags(features: Features, sketches: JudgedSketches, reading: ModelReading, presence: Presence) -> list[str]:
+    failed, zero = len(features.failed), int(sketches.zero_v_N.sum())
+    missing, without = int(sketches.missing_N.sum()), int((sketches.elements_N == 0).sum())
+    unread = int(presence.table["decision"].isna().sum())
+    told: dict[str, Any] = {
+        "readout_not_converged": not reading.converged,
+        f"folds_reduced:{reading.certificate.get('n_splits')}": reading.certificate.get("n_splits_reduced_from"),
+        f"images_failed:{failed}": failed,
+        f"zero_v:{zero}": zero,
+        f"sketches_not_judged:{missing}": missing,
+        f"judgments_missing:{unread}": unread,
+        f"sketches_without_elements:{without}": without,
+        "single_condition": sketches.items.design.num_conditions == 1,
+    }
+    return [flag for flag, holds in told.items() if holds]

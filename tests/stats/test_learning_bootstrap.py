@@ -118,6 +118,13 @@ def test_every_replicate_is_the_score_of_its_resampled_sessions(data, convention
     assert sums.flags == ()
 
 
+def test_standard_error_of_peoples_mean_curve_is_that_of_the_replicates(data):
+    uneven = [table[: 12 - s] for s, table in enumerate(data[1])]
+    people = PeopleReplicates.from_sessions(uneven, B, 0)
+    share_SBT = np.stack([drawn / len(table) for drawn, table in zip(people.replicate_SBT, uneven, strict=True)])
+    np.testing.assert_allclose(people.curve_std_error_T, np.std(share_SBT.mean(axis=0), axis=0, ddof=1), atol=1e-15)
+
+
 def test_models_share_draws_and_do_not_depend_on_company(data):
     model, sessions = data
     people = PeopleReplicates.from_sessions(sessions, B, 5)

@@ -36,8 +36,13 @@ def synthetic_features(
     rotation_DD = np.linalg.qr(rng.normal(size=(features, features)))[0]
     signal_KD = rng.normal(size=(classes, features)) * spectrum_D
     strength_N1 = signal * rng.choice([0.15, 0.3, 0.6, 1.0], size=(items, 1))
-    hidden_ND = rng.normal(size=(items, features)) * spectrum_D + strength_N1 * signal_KD[label_N]
-    return np.maximum(hidden_ND @ rotation_DD, 0).astype(np.float32), label_N
+    f_ND = np.empty((items, features), dtype=np.float32)
+    for start in range(0, items, 4096):  # all at once would take more memory than the readout, whose peak is measured
+        rows = slice(start, start + 4096)
+        hidden_BD = rng.normal(size=(len(label_N[rows]), features)) * spectrum_D
+        hidden_BD += strength_N1[rows] * signal_KD[label_N[rows]]
+        f_ND[rows] = np.maximum(hidden_BD @ rotation_DD, 0)
+    return f_ND, label_N
 
 
 def fit_reference(f_ND: np.ndarray, label_N: np.ndarray, train_N: np.ndarray) -> tuple[float, float, np.ndarray]:

@@ -275,9 +275,9 @@ def test_float64_goes_on_where_float32_ended(make_sample, monkeypatch):
     sample = make_sample(n=300, d=40, labels=(0, 1, 2, 3, 4), num_labels=5, signal=3.0)
     gaps: dict[torch.dtype, list[float]] = {torch.float32: [], torch.float64: []}
 
-    def watched(problem, paths, target, max_passes, report):
+    def watched(problem, paths, target, max_passes, report, each):
         dtype = next(iter(paths.values())).theta.dtype
-        lbfgs.minimise(problem, paths, target, max_passes, gaps[dtype].append)
+        lbfgs.minimise(problem, paths, target, max_passes, gaps[dtype].append, each)
 
     monkeypatch.setattr(logistic, "minimise", watched)
     readout = LogisticReadout(C=100.0, n_splits=3, tol=1e-11)

@@ -61,11 +61,12 @@ def certify(problem: FoldedProblem, model: int, theta: torch.Tensor) -> Certific
     class_share_K = torch.bincount(y_N, minlength=problem.num_classes).double() / len(y_N)
     move_K = optimal_intercept(logit_NK, class_share_K)
     theta[-1] += move_K
-    logit_NK += move_K
-    log_p_NK = torch.log_softmax(logit_NK, 1)
+    log_p_NK = logit_NK.add_(move_K)
+    log_p_NK -= torch.logsumexp(log_p_NK, 1, keepdim=True)
     loss = -float(log_p_NK.gather(1, y_N[:, None]).mean())
     p_NK = log_p_NK.exp()
-    entropy = -float((p_NK * log_p_NK).sum(1).mean())
+    entropy = -float(log_p_NK.mul_(p_NK).sum(1).mean())
+    del logit_NK, log_p_NK  # large, and several models are certified at once
     lam, weight_DK = problem.penalty(model), theta[:-1]
     pull_DK = problem.back_project(model, p_NK)
     mean_p_K = p_NK.mean(0)
@@ -115,7 +116,8 @@ def optimal_intercept(logit_NK: torch.Tensor, class_share_K: torch.Tensor) -> to
     move_K = torch.zeros(K, dtype=logit_NK.dtype, device=logit_NK.device)
     best_K, smallest = move_K, float("inf")
     for _ in range(NEWTON_STEPS):
-        p_NK = torch.softmax(logit_NK + move_K, 1)
+        p_NK = logit_NK + move_K
+        torch.softmax(p_NK, 1, out=p_NK)
         mean_K = p_NK.mean(0)
         error_K = mean_K - class_share_K
         size = float(error_K.norm())

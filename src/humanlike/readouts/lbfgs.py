@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 
 import torch
 
+from humanlike.readouts.class_blocks import ClassBlocks, blocks_pay
 from humanlike.readouts.objective import FoldedProblem
 from humanlike.readouts.preconditioner import HardRows, Preconditioner
+from humanlike.readouts.workers import Each
 
 MEMORY = 20
 REFRESH_PASSES = 20  # a refresh costs about three passes of one model, and all curvature pairs but one
+BLOCK_PASSES = 10  # the same where blocks of classes pay: after those the search is near its end
 SETTLED = 1e-2  # relative gap below which the curvature changes little more
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 1e-6
@@ -97,10 +100,9 @@ class Path:
         else:
             self.stalled = True
 
-    @property
-    def outdated(self) -> bool:
-        """H₀ is some passes old, and from where the curvature was still changing; not inside a line search."""
-        old = self.passes - self._refreshed_at >= REFRESH_PASSES
+    def outdated(self, passes: int) -> bool:
+        """H₀ is that many passes old, and from where the curvature was still changing; not inside a line search."""
+        old = self.passes - self._refreshed_at >= passes
         return old and self._gap_at_refresh > SETTLED and self._step == 1.0
 
     def refresh(self, precondition: Preconditioner) -> None:
@@ -164,6 +166,7 @@ def minimise(
     target: float,
     max_passes: int,
     report: Callable[[float], None] | None = None,
+    each: Each = map,
 ) -> None:
     """Run L-BFGS for the models in `paths` until every estimated relative gap is at `target`.
 
@@ -180,19 +183,34 @@ def minimise(
         target: Relative gap to stop at.
         max_passes: Passes over the rows after which the search ends, wherever it is.
         report: Called after every pass with the largest estimated gap (infinite: not known yet).
+        each: `map`, or one that works side by side.
     """
+    whole_blocks = blocks_pay(problem)
     for _ in range(max_passes):
         active = [path for path in paths.values() if not (path.done or path.stalled)]
         if not active:
             break
-        values, gradients = problem.value_and_gradient([p.model for p in active], [p.trial() for p in active])
-        for path, value, gradient in zip(active, values, gradients, strict=True):
-            path.receive(value, gradient)
+        values, gradients = problem.value_and_gradient([p.model for p in active], [p.trial() for p in active], each)
+        for _ in each(Path.receive, active, values, gradients):
+            pass
+        for path in active:
             path.check(_estimated_gap(problem, path), target)
-            if path.outdated and not (path.done or path.stalled):
-                path.refresh(HardRows(problem, path.model, path.theta))
+        going_on = [path for path in active if not (path.done or path.stalled)]
+        _refresh(problem, going_on, whole_blocks, each)
         if report is not None:
             report(max(path.gap for path in active))
+
+
+def _refresh(problem: FoldedProblem, paths: list[Path], whole_blocks: bool, each: Each) -> None:
+    """Renew H₀ where it is outdated: of one search, or where blocks of classes pay of all that go on, at once."""
+    if not whole_blocks:
+        outdated = [path for path in paths if path.outdated(REFRESH_PASSES)]
+        for _ in each(lambda path: path.refresh(HardRows(problem, path.model, path.theta)), outdated):
+            pass
+    elif any(path.outdated(BLOCK_PASSES) for path in paths):
+        shared = ClassBlocks(problem, {path.model: path.theta for path in paths}, each)
+        for _ in each(lambda path: path.refresh(shared), paths):
+            pass
 
 
 def _estimated_gap(problem: FoldedProblem, path: Path) -> float:

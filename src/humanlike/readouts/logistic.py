@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +16,7 @@ from humanlike.readouts.lbfgs import Path, minimise
 from humanlike.readouts.objective import FoldedProblem
 from humanlike.readouts.preconditioner import starting_preconditioner
 from humanlike.readouts.problem import checked_features, checked_labels, folded_problem
+from humanlike.readouts.workers import Each, workers
 
 CHUNK_ROWS = 8192
 SMALL_PASS_FLOPS = 2e10  # about 0.3 s on one core
@@ -209,15 +208,16 @@ class LogisticReadout:
     def _solve(self, problem: FoldedProblem, reduced_from: int | None) -> list[Certificate]:
         """Every model's optimum: float32 first, float64 for those whose certificate asks for more."""
         started = time.perf_counter()
-        with _suitable_threads(problem) as threads:
-            fits, iterations = self._optima(problem)
+        threads = _suitable_threads(problem)
+        with workers(threads) as each:
+            fits, iterations = self._optima(problem, each)
         self._report(problem, fits, iterations)
         self._record["n_splits_reduced_from"] = reduced_from
         self._record["threads"] = threads
         self._record["seconds"] = time.perf_counter() - started
         return fits
 
-    def _optima(self, problem: FoldedProblem) -> tuple[list[Certificate], list[int]]:
+    def _optima(self, problem: FoldedProblem, each: Each) -> tuple[list[Certificate], list[int]]:
         """Fit and L-BFGS steps of every model."""
         first = starting_preconditioner(problem)
         paths = {m: Path(m, _start(problem, m), first) for m in range(problem.num_models)}
@@ -227,10 +227,11 @@ class LogisticReadout:
         for dtype in (torch.float32, torch.float64):
             if dtype == torch.float64:
                 paths = {m: path.resumed(fits[m].theta) for m, path in paths.items() if fits[m].gap > self.tol}
-            minimise(problem, paths, self.tol / 2, self.max_iter, progress)
-            for m, path in paths.items():
+            minimise(problem, paths, self.tol / 2, self.max_iter, progress, each)
+            certificates = each(lambda path: certify(problem, path.model, path.theta), paths.values())
+            for (m, path), fit in zip(paths.items(), certificates, strict=True):
                 iterations[m] += path.iterations
-                fits[m] = certify(problem, m, path.theta)
+                fits[m] = fit
         return [fits[m] for m in range(problem.num_models)], [iterations[m] for m in range(problem.num_models)]
 
     def _report(self, problem: FoldedProblem, fits: list[Certificate], iterations: list[int]) -> None:
@@ -291,23 +292,10 @@ class _Progress:
             )
 
 
-@contextmanager
-def _suitable_threads(problem: FoldedProblem) -> Iterator[int]:
-    """Use one thread for small problems, the current setting otherwise; gives the number in use.
-
-    A small product is over before all threads of a busy machine have had their turn: two threads on two busy cores have
-    taken seven times as long as one.
-    """
-    before = torch.get_num_threads()
-    small = problem.z_ND.device.type == "cpu" and problem.pass_flops < SMALL_PASS_FLOPS
-    if not small or before == 1:
-        yield before
-        return
-    torch.set_num_threads(1)
-    try:
-        yield 1
-    finally:
-        torch.set_num_threads(before)
+def _suitable_threads(problem: FoldedProblem) -> int:
+    """Number of threads: one for small problems and on a GPU, torch's present setting otherwise."""
+    small = problem.z_ND.device.type != "cpu" or problem.pass_flops < SMALL_PASS_FLOPS
+    return 1 if small else torch.get_num_threads()
 
 
 def _start(problem: FoldedProblem, model: int) -> torch.Tensor:

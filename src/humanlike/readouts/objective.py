@@ -21,7 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from humanlike.readouts.workers import Each
+
 CHUNK_ROWS = 2048
+TASK_ROWS = 4 * CHUNK_ROWS  # of one fold; summed by itself, and the sums in order
 ALL_ROWS = -1  # fold of rows that every model is trained on
 ROUNDINGS = 4  # a spread below this many roundings of the mean is no signal
 
@@ -43,6 +46,15 @@ class Block:
     fold: int
     start: int
     stop: int
+
+    def parts(self, rows: int) -> list[Block]:
+        """The block in pieces of `rows` rows, the last one shorter.
+
+        Example:
+            >>> [(part.start, part.stop) for part in Block(0, 10, 15).parts(3)]
+            [(10, 13), (13, 15)]
+        """
+        return [Block(self.fold, s, min(s + rows, self.stop)) for s in range(self.start, self.stop, rows)]
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,7 @@ class FoldedProblem:
         return rows.sub_(self.shift_MD[model].float()).div_(self.scale_MD[model].float())
 
     def value_and_gradient(
-        self, models: list[int], thetas: list[torch.Tensor]
+        self, models: list[int], thetas: list[torch.Tensor], each: Each = map
     ) -> tuple[list[float], list[torch.Tensor]]:
         """F and its gradient for several models in one pass over the rows.
 
@@ -120,6 +132,7 @@ class FoldedProblem:
             models: Distinct model indices.
             thetas: Their (D+1, K) parameters, all of one dtype, in which the products are computed; sums over rows of
                 the loss are float64 always.
+            each: `map`, or one that works side by side; the results are the same.
 
         Returns:
             Values (Python floats) and gradients ((D+1, K), dtype of the parameters), in the order of `models`.
@@ -128,13 +141,16 @@ class FoldedProblem:
         shared_MDK = torch.stack([self.on_shared_rows(m, t) for m, t in zip(models, thetas, strict=True)])
         gradient_MDK = torch.zeros_like(shared_MDK)
         loss_M = torch.zeros(len(models), dtype=torch.float64, device=shared_MDK.device)
+        tasks = []
         for block in self.blocks:
             training = [i for i, model in enumerate(models) if model != block.fold]
             if training:
                 stacked_EIK = shared_MDK[training].permute(1, 0, 2).reshape(shared_MDK.shape[1], -1).contiguous()
-                loss_I, gradient_EIK = self._block_loss(block, stacked_EIK)
-                gradient_MDK[training] += gradient_EIK.view(-1, len(training), K).permute(1, 0, 2)
-                loss_M[training] += loss_I
+                tasks += [(training, part, stacked_EIK) for part in block.parts(TASK_ROWS)]
+        sums = each(lambda task: self._block_loss(task[1], task[2]), tasks)
+        for (training, _, _), (loss_I, gradient_EIK) in zip(tasks, sums, strict=True):
+            gradient_MDK[training] += gradient_EIK.view(-1, len(training), K).permute(1, 0, 2)
+            loss_M[training] += loss_I
         values, gradients = [], []
         for i, (model, theta) in enumerate(zip(models, thetas, strict=True)):
             n, lam = self.train_size(model), self.penalty(model)

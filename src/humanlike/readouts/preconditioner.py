@@ -18,10 +18,14 @@ X_k, the R rows with the largest v, and as a diagonal what the others add,
 by Woodbury's identity with R × R matrices. From there on, on features of a convolutional network, a dense matrix of
 rows weighted by the mean of v over the classes took three times as many steps, and one shared by the folds, so that it
 also holds the rows left out, four times.
+
+With *many rows* the curvature of a class is spread over far more than R of them, and H_k loses to H₀. Then the whole
+D × D block of every class is affordable, and one set of blocks does for all folds: `class_blocks.ClassBlocks`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import torch
@@ -56,13 +60,26 @@ def starting_preconditioner(problem: FoldedProblem) -> Preconditioner:
     curvature = (1 / problem.num_classes) * (1 - 1 / problem.num_classes)
     lam = sum(problem.penalty(m) for m in range(problem.num_models)) / problem.num_models
     if d <= min(n, MAX_DENSE_FEATURES):
-        return DensePreconditioner(_strided(problem.z_ND, 8 * d), scale_D, curvature, lam)
-    return WoodburyPreconditioner(_strided(problem.z_ND, MAX_ROWS), scale_D, curvature, lam)
+        return DensePreconditioner(strided_rows(problem.z_ND, 8 * d), scale_D, curvature, lam)
+    return WoodburyPreconditioner(strided_rows(problem.z_ND, MAX_ROWS), scale_D, curvature, lam)
 
 
-def _strided(z_ND: torch.Tensor, rows: int) -> torch.Tensor:
+def strided_rows(z_ND: torch.Tensor, rows: int) -> torch.Tensor:
     """About `rows` rows spread evenly over all folds: enough for a covariance."""
     return z_ND[:: max(1, len(z_ND) // rows)]
+
+
+def definite_inverse(matrix_DD: torch.Tensor) -> torch.Tensor:
+    """Inverse of a symmetric matrix of float32 products, of which the lower triangle counts.
+
+    Products of float32 can lose definiteness where λ is tiny; the diagonal is then raised, in place, by 10⁻⁵ of its
+    mean.
+    """
+    factor_DD, failed = torch.linalg.cholesky_ex(matrix_DD)
+    if int(failed):
+        matrix_DD.diagonal().add_(1e-5 * float(matrix_DD.diagonal().mean()))
+        factor_DD = torch.linalg.cholesky(matrix_DD)
+    return torch.cholesky_inverse(factor_DD)
 
 
 class DensePreconditioner:
@@ -79,11 +96,7 @@ class DensePreconditioner:
         gram_DD = (z_RD.T @ z_RD).double() * (curvature / len(z_RD))
         gram_DD /= scale_D[:, None] * scale_D[None, :]
         gram_DD.diagonal().add_(lam)
-        factor_DD, failed = torch.linalg.cholesky_ex(gram_DD)
-        if int(failed):  # float32 products can lose definiteness where λ is tiny
-            gram_DD.diagonal().add_(1e-5 * float(gram_DD.diagonal().mean()))
-            factor_DD = torch.linalg.cholesky(gram_DD)
-        self._inverse_DD = torch.cholesky_inverse(factor_DD)
+        self._inverse_DD = definite_inverse(gram_DD)
         self._single_DD = self._inverse_DD.float()
         self._bias = 1.0 / curvature
         self.intercept_curvature_K = gram_DD.new_tensor([curvature])
@@ -120,12 +133,41 @@ class WoodburyPreconditioner:
         return torch.cat([weight_DK, self._bias * gradient_EK[-1:]])
 
 
-class HardRows:
-    """H_k of every class of one model at θ; see the module's docstring.
+class ClassCurvature(ABC):
+    """An inverse Hessian made of one block a class, (A_k)⁻¹, with what its blocks leave out.
 
     The intercept is eliminated exactly, which centres the rows of a class on their weighted mean μ_k. The loss does not
-    change with the mean of W over the classes, of which H_k knows nothing: there the inverse Hessian is 1/λ, and H_k is
-    kept to the rest.
+    change with the mean of W over the classes, of which the blocks know nothing: there the inverse Hessian is 1/λ, and
+    the blocks are kept to the rest.
+
+    Args:
+        centre_DK: (D, K) μ_k; its dtype is the precision of the products.
+        intercept_curvature_K: (K,) mean of v over the rows.
+        lam: λ.
+    """
+
+    def __init__(self, centre_DK: torch.Tensor, intercept_curvature_K: torch.Tensor, lam: float) -> None:
+        self._centre_DK, self._lam = centre_DK, lam
+        self.intercept_curvature_K = intercept_curvature_K.double()
+
+    @abstractmethod
+    def _solve(self, centred_KD: torch.Tensor) -> torch.Tensor:
+        """(K, D) A_k⁻¹ times the row of class k."""
+
+    def __call__(self, gradient_EK: torch.Tensor) -> torch.Tensor:
+        """H₀ times the gradient."""
+        mean_E1 = gradient_EK.mean(1, keepdim=True)
+        g_EK = (gradient_EK - mean_E1).to(self._centre_DK.dtype)
+        step_KD = self._solve((g_EK[:-1] - self._centre_DK * g_EK[-1]).T)
+        bias_K = g_EK[-1] / self.intercept_curvature_K.to(g_EK.dtype) - (self._centre_DK * step_KD.T).sum(0)
+        step_EK = torch.cat([step_KD.T, bias_K[None]])
+        step_EK -= step_EK.mean(1, keepdim=True)
+        step_EK[:-1] += mean_E1[:-1] / self._lam
+        return step_EK.to(gradient_EK.dtype)
+
+
+class HardRows(ClassCurvature):
+    """H_k of every class of one model at θ; see the module's docstring.
 
     Args:
         problem: Features, labels and folds.
@@ -134,35 +176,28 @@ class HardRows:
     """
 
     def __init__(self, problem: FoldedProblem, model: int, theta: torch.Tensor) -> None:
-        blocks, self._lam = problem.train_blocks(model), problem.penalty(model)
+        blocks, lam = problem.train_blocks(model), problem.penalty(model)
         p_NK = torch.softmax(problem.logits(model, theta.float(), blocks), 1)
         curvature_NK = p_NK.mul_(1 - p_NK).clamp_(min=SMALLEST_CURVATURE)
         n, mean_K = len(curvature_NK), curvature_NK.mean(0)
         hard_KR, position_KR = curvature_NK.T.contiguous().topk(_hard_rows(problem), dim=1)
-        self._centre_DK = problem.back_project(model, curvature_NK) / mean_K
-        x_KRD = problem.training_rows(model, position_KR) - self._centre_DK.T[:, None]
+        centre_DK = problem.back_project(model, curvature_NK) / mean_K
+        x_KRD = problem.training_rows(model, position_KR) - centre_DK.T[:, None]
         rest_K = (mean_K - hard_KR.sum(1) / n).clamp(min=0)
-        self._base_KD = self._lam + rest_K[:, None] * x_KRD.square().mean((0, 1))
+        self._base_KD = lam + rest_K[:, None] * x_KRD.square().mean((0, 1))
         x_KRD *= (hard_KR / n).sqrt()[..., None]
         inside_KRR = (x_KRD / self._base_KD[:, None]).double() @ x_KRD.double().mT
         inside_KRR.diagonal(dim1=1, dim2=2).add_(1)
         single = float(inside_KRR.diagonal(dim1=1, dim2=2).max()) < SINGLE_CONDITION
         self._x_KRD = x_KRD if single else x_KRD.double()
         self._inverse_KRR = torch.cholesky_inverse(torch.linalg.cholesky(inside_KRR)).to(self._x_KRD.dtype)
-        self.intercept_curvature_K = mean_K.double()
+        super().__init__(centre_DK.to(self._x_KRD.dtype), mean_K, lam)
 
-    def __call__(self, gradient_EK: torch.Tensor) -> torch.Tensor:
-        """H₀ times the gradient."""
-        mean_E1 = gradient_EK.mean(1, keepdim=True)
-        g_EK = (gradient_EK - mean_E1).to(self._x_KRD.dtype)
-        step_KD = (g_EK[:-1] - self._centre_DK * g_EK[-1]).T / self._base_KD
+    def _solve(self, centred_KD: torch.Tensor) -> torch.Tensor:
+        step_KD = centred_KD / self._base_KD
         inside_KR1 = self._inverse_KRR @ (self._x_KRD @ step_KD[..., None])
         step_KD -= (self._x_KRD.mT @ inside_KR1)[..., 0] / self._base_KD
-        bias_K = g_EK[-1] / self.intercept_curvature_K.to(g_EK.dtype) - (self._centre_DK * step_KD.T).sum(0)
-        step_EK = torch.cat([step_KD.T, bias_K[None]])
-        step_EK -= step_EK.mean(1, keepdim=True)
-        step_EK[:-1] += mean_E1[:-1] / self._lam
-        return step_EK.to(gradient_EK.dtype)
+        return step_KD
 
 
 def _hard_rows(problem: FoldedProblem) -> int:

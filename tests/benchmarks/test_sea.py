@@ -12,6 +12,7 @@ from PIL import Image
 from sklearn.metrics import balanced_accuracy_score, f1_score, precision_score
 
 from humanlike.benchmarks.sea import SeaBenchmark
+from humanlike.benchmarks.sea_tables import notes
 from humanlike.data.trials import AbsentImages
 from humanlike.elements.annotation import AnnotationJudge
 from humanlike.elements.lists import ElementLists
@@ -173,6 +174,15 @@ def test_the_order_of_the_data_does_not_matter(study):
     first = run(study)
     assert {n: s.value for n, s in again.scores.items()} == {n: s.value for n, s in first.scores.items()}
     assert {n: s.ci_low for n, s in again.scores.items()} == {n: s.ci_low for n, s in first.scores.items()}
+
+
+def test_a_fall_is_explained_by_what_moved():
+    row = {"sea": 0.5, "reward": 0.4, "penalty": 0.1, "visual_ratio": 0.5, "recognition": 0.7}
+    later = {"sea": 0.2, "reward": 0.2, "penalty": 0.05, "visual_ratio": 0.75, "recognition": 0.75}
+    table = pd.DataFrame([{"condition": 4.0, **row}, {"condition": 8.0, **row}, {"condition": 16.0, **later}])
+    said = "SEA falls from 8 to 16 s (0.500 to 0.200): reward -0.200, penalty -0.050, visual ratio +0.250, recognition"
+    assert notes(table, "s") == [f"{said} +0.050."]
+    assert notes(table.iloc[:2], "s") == []
 
 
 def test_lists_come_from_where_they_were_asked_from(study, tmp_path):

@@ -14,7 +14,14 @@ from humanlike.backbones.features import extract_features
 from humanlike.backbones.layers import class_score_layer
 from humanlike.benchmarks.sea_scores import presence_scores, score_values
 from humanlike.benchmarks.sea_sketches import JudgedSketches, judged_sketches
-from humanlike.benchmarks.sea_tables import cells_table, concepts_table, conditions_table, items_table, judgments_table
+from humanlike.benchmarks.sea_tables import (
+    cells_table,
+    concepts_table,
+    conditions_table,
+    items_table,
+    judgments_table,
+    notes,
+)
 from humanlike.benchmarks.seva_answers import ModelReading, read_out
 from humanlike.benchmarks.seva_items import groups_for_folds, used_items
 from humanlike.elements.annotation import AnnotationJudge
@@ -143,7 +150,7 @@ class SeaBenchmark:
         options = {**(extraction or {}), "trainer": trainer, "cache_dir": cache_dir}
         read = class_score_layer(backbone) if getattr(readout, "reads_class_scores", False) else None
         layer = layer or read or backbone.default_layer
-        seen = getattr(judge, "layer", None)
+        seen = _layer_seen(judge, backbone)
         found = extract_features(backbone, data, [layer, seen] if seen not in (None, layer) else [layer], **options)
         if trainer is not None and not trainer.is_global_zero:
             return None
@@ -194,6 +201,7 @@ class SeaBenchmark:
         correct_N = reading.answers.top1_N == items.target_N
         scores = score_values(sketches, correct_N, self.replicates, seed)
         judged, judge_facts = presence_scores(presence, truth, data, sketches, self.replicates, seed)
+        conditions = conditions_table(sketches, correct_N)
         tables = {
             "concepts": concepts_table(sketches, data.labels, correct_N, elements),
             "judgments": judgments_table(presence, truth),
@@ -202,7 +210,7 @@ class SeaBenchmark:
             scores={**scores, **judged},
             cells=cells_table(sketches, data.labels, correct_N),
             items=items_table(data, features, sketches, reading),
-            conditions=conditions_table(sketches, correct_N),
+            conditions=conditions,
             counts=_counts(data, features, sketches, presence),
             flags=tuple(dict.fromkeys([*data.flags, *fold_flags, *_flags(features, sketches, reading, presence)])),
             protocol={"preset": _preset(self.parameters), **asdict(self.parameters), "min_judged": self.min_judged},
@@ -212,10 +220,18 @@ class SeaBenchmark:
                 "judge": {"source": presence.source, "threshold": presence.threshold, **judge_facts},
                 "interval": {"kind": "basic", "level": 0.95, "replicates": self.replicates, "over": "images"},
                 "conditions_unit": data.condition_unit,
+                "notes": notes(conditions, data.condition_unit),
                 "chance": {"accuracy": 1 / len(data.labels)},
             },
             tables=tables,
         )
+
+
+def _layer_seen(judge: PresenceJudge, backbone: Backbone) -> str | None:
+    """The layer of this backbone that a judge reads, so that one forward pass serves recognition and judge."""
+    if getattr(judge, "backbone", None) is not backbone:
+        return None  # it reads no network, or looks through one of its own
+    return getattr(judge, "layer", None) or backbone.default_layer
 
 
 def _parameters(metric: Mapping[str, Any] | None) -> SEAParameters:

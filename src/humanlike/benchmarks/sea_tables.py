@@ -105,6 +105,22 @@ def concepts_table(
     )
 
 
+def notes(conditions: pd.DataFrame, unit: str) -> list[str]:
+    """A sentence for every step to a larger budget at which SEA falls: what moved, so that nobody has to guess."""
+    said = []
+    rows = conditions.dropna(subset=["sea"]).to_dict(orient="records")
+    for before, after in zip(rows, rows[1:], strict=False):
+        if after["sea"] >= before["sea"]:
+            continue
+        change = {name: after[name] - before[name] for name in MEASURES[1:5]}
+        moved = ", ".join(f"{name.replace('_', ' ')} {value:+.3f}" for name, value in change.items())
+        said.append(
+            f"SEA falls from {before['condition']:g} to {after['condition']:g} {unit}".rstrip()
+            + f" ({before['sea']:.3f} to {after['sea']:.3f}): {moved}."
+        )
+    return said
+
+
 def judgments_table(presence: Presence, truth: Presence | None) -> pd.DataFrame:
     """One row a (sketch, element): probability, decision, why it is missing and, where people said so, `annotated`."""
     table = presence.table

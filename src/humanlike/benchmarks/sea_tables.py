@@ -5,6 +5,7 @@ Legend: N used items, G groups.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -109,7 +110,7 @@ def notes(conditions: pd.DataFrame, unit: str) -> list[str]:
     """A sentence for every step to a larger budget at which SEA falls: what moved, so that nobody has to guess."""
     said = []
     rows = conditions.dropna(subset=["sea"]).to_dict(orient="records")
-    for before, after in zip(rows, rows[1:], strict=False):
+    for before, after in itertools.pairwise(rows):
         if after["sea"] >= before["sea"]:
             continue
         change = {name: after[name] - before[name] for name in MEASURES[1:5]}

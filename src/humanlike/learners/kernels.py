@@ -1,262 +1,253 @@
-"""Compiled simulation on the CPU: all sessions of a subtask, from the Gram matrix of its images alone.
+"""Compiled simulation on the CPU: all sessions of a subtask and all rules, from the Gram matrix of its images alone.
 
-Every update adds a multiple of a shown image's features to a weight vector, so features enter through their inner
-products only. A session keeps a table F[action, image] of the current preferences of all images; an update of action a
-by g times image i is F[a, :] += g K[i, :], a contiguous row. Dimensions of the features drop out.
+Every update adds a multiple of a shown image's features to a weight vector, so the sum that decides trial t is
+Σ_{s<t} C[a, s] K[image t, image s] over the trials before it: dimensions of the features drop out. What makes it fast:
 
-Importing this module compiles the four kernels (about three seconds) or loads them from Numba's cache on disk; they
-hold no formula of a linear rule, which comes in as a compiled function. Kernels run on one thread without the
-interpreter's lock, so that a pool of threads can simulate several subtasks.
+* Trials go in blocks of eight. The entries of K between a session's next eight images and all before are gathered once
+  for all rules and multiplied from registers, eight trials side by side; half of a full table of preferences is never
+  computed.
+* Within a block `LANES` sessions advance together, one trial at a time, without a branch on their choices (`trials`);
+  only the few products with coefficients of the same block are left to add.
+* Sums run in the order of the trials and are never regrouped, so that equal weights tie exactly, and a session's
+  choices do not depend on its neighbours.
 
-Axes: S sessions, T trials, N images, M actions. Rows of Gram matrices are padded (`padded`).
+Importing this module compiles a kernel and the kinds of trials (five seconds) or loads them from Numba's cache on disk;
+steps of linear rules come in as compiled functions. Kernels run on one thread without the interpreter's lock, so that a
+pool of threads can simulate several subtasks.
+
+Axes: S sessions, T trials, N images, M actions, R rules, L = LANES sessions at a time, Q = R·M rows of coefficients,
+rounded up to an even number. B = 8 trials of a block.
 """
 
 from __future__ import annotations
 
-import functools
-import math
-import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numba
 import numpy as np
-from numba.extending import overload
 
-from humanlike.learners import update_rules
+from humanlike.learners.checks import Sessions
+from humanlike.learners.lanes import (
+    LANES,
+    OCTET,
+    aligned,
+    call,
+    gather_and_pull,
+    pointer,
+    pull_2,
+    pull_4,
+    transpose,
+)
+from humanlike.learners.trials import compiled
 
-STEP = numba.types.FunctionType(numba.float64(numba.float64, numba.float64))
-_F2, _I2, _F = numba.float64[:, ::1], numba.int64[:, ::1], numba.float64
-_SESSIONS = (_F2, _I2, _I2, _F2, _F, _F, numba.int64)  # gram, order, correct, coins, rewards, number of actions
-_CHOICES = numba.int8[:, ::1]
-
-
-@overload(update_rules.exp, strict=False)
-def _compiled_exp(x: Any) -> Callable[[Any], Any]:
-    """e^x inside compiled code."""
-    return lambda x: math.exp(x)
-
-
-def _compiled(*arguments: Any, inline: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator that compiles, and caches on disk where some cache folder is writable."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-        signature = () if inline else (numba.void(*arguments),)
-        njit: Any = numba.njit
-        try:
-            return njit(*signature, cache=True, **options)(function)
-        except (RuntimeError, OSError):  # no folder to cache in: compile in every process
-            return njit(*signature, **options)(function)
-
-    return decorate
+_F1, _I = numba.float64[::1], numba.int64
 
 
-def padded(matrix_NN: np.ndarray) -> np.ndarray:
-    """The matrix with zero columns up to a multiple of 16, so that loops over a row have no remainder."""
-    return np.ascontiguousarray(np.pad(matrix_NN, ((0, 0), (0, -len(matrix_NN) % 16))))
+@dataclass(frozen=True)
+class Trial:
+    """How one rule takes its trials.
 
-
-@functools.lru_cache(maxsize=256)
-def compiled_step(step: Callable[[Any, Any], Any]) -> Any:
-    """A linear rule's step as a compiled function of two numbers.
-
-    Raises:
-        ValueError: When the step cannot be compiled.
+    Attributes:
+        address: Of a compiled function of the module `trials`.
+        step: Of the compiled step of a linear rule, else 0.
+        parameter: The rule's own number: cap of the norm, γ.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", numba.NumbaWarning)
-            return numba.cfunc("float64(float64, float64)")(step)
-    except (numba.core.errors.NumbaError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"the step {getattr(step, '__name__', step)!r} of an update rule cannot be compiled; write it with "
-            f"arithmetic, comparisons and humanlike.learners.update_rules.exp, or pass device='cpu': {error}"
-        ) from error
+
+    address: int
+    step: int = 0
+    parameter: float = 0.0
 
 
-@_compiled(inline=True)
-def _choose(preference_MN: np.ndarray, i: int, coin: float) -> int:
-    """Index of the largest preference in column i; among m exact ties number ⌊coin·m⌋."""
-    M = preference_MN.shape[0]
-    if M == 2 and preference_MN[0, i] != preference_MN[1, i]:
-        return int(preference_MN[1, i] > preference_MN[0, i])
-    best, action, ties = preference_MN[0, i], 0, 1
-    for b in range(1, M):
-        if preference_MN[b, i] > best:
-            best, action, ties = preference_MN[b, i], b, 1
-        elif preference_MN[b, i] == best:
-            ties += 1
-    left = min(int(coin * ties), ties - 1)
-    while left > 0:
-        action += 1
-        left -= preference_MN[action, i] == best
-    return action
-
-
-@_compiled(inline=True)
-def _add(table_N: np.ndarray, factor: float, row_N: np.ndarray) -> None:
-    for j in range(table_N.shape[0]):
-        table_N[j] += factor * row_N[j]
-
-
-@_compiled(*_SESSIONS, _F, _F, STEP, _CHOICES)
-def linear(
-    gram_NN: np.ndarray,
-    order_ST: np.ndarray,
-    correct_ST: np.ndarray,
-    coins_ST: np.ndarray,
-    right: float,
-    wrong: float,
+def simulate(
+    matrix_NN: np.ndarray,
+    sessions: Sessions,
+    rules: Sequence[Trial],
     num_choices: int,
+    rewards: tuple[float, float],
     alpha: float,
-    cap: float,
-    step: Any,
-    choices_ST: np.ndarray,
-) -> None:
-    """Sessions of a rule that moves the chosen action's weights; fills `choices_ST`.
+) -> np.ndarray:
+    """(R, S, T) int8 choices of rules that sum over the same matrix."""
+    S, T = sessions.order_ST.shape
+    R, N = len(rules), len(matrix_NN)
+    if not R * S * T:
+        return np.empty((R, S, T), dtype=np.int8)
+    given: tuple[np.ndarray, ...] = (sessions.order_ST, sessions.correct_ST, sessions.coins_ST)
+    if S < LANES:  # the kernel takes whole groups of sessions
+        given = tuple(np.resize(array_ST, (LANES, T)) for array_ST in given)
+    blocks, Q = -(-T // OCTET) * OCTET, R * num_choices + R * num_choices % 2
+    words_RSW = np.empty((R, max(S, LANES), blocks // OCTET), dtype=np.int64)  # a byte a choice
+    _run(
+        *(np.ascontiguousarray(matrix_NN).reshape(-1), N, *given, num_choices),
+        np.array([[rule.address, rule.step] for rule in rules], dtype=np.int64),
+        np.array([[*rewards, alpha, rule.parameter] for rule in rules], dtype=np.float64),
+        *(aligned(LANES * blocks, np.uint32), aligned(blocks * OCTET), aligned(LANES * Q * blocks)),
+        *(aligned(Q * LANES * OCTET) for _ in range(3)),
+        *(aligned(OCTET * OCTET * LANES), aligned(6 * LANES), aligned(R * (2 * num_choices + 1) * LANES)),
+        *(aligned(LANES * blocks), aligned(R * LANES, np.int64), words_RSW),
+    )
+    return np.ascontiguousarray(words_RSW.view(np.int8)[:, :S, :T])
 
-    The squared norm of all weights follows from ‖W + g x‖² = ‖W‖² + 2 g l_a + g² K_ii; above the cap the whole table
-    is scaled back, as the weights would be.
-    """
-    F_MN = np.empty((num_choices, gram_NN.shape[1]))
-    capped = cap < np.inf
-    for s in range(order_ST.shape[0]):
-        F_MN[:] = 0.0
-        squared_norm = 0.0
-        for t in range(order_ST.shape[1]):
-            i = order_ST[s, t]
-            if num_choices == 2 and F_MN[0, i] != F_MN[1, i]:
-                # The common case without a branch on the choice, which would be mispredicted on half of the trials.
-                a, own = int(F_MN[1, i] > F_MN[0, i]), max(F_MN[0, i], F_MN[1, i])
+
+@numba.njit(nogil=True, error_model="numpy")
+def _sums_before(
+    K: Any, N: int, t0: int, blocks: int, Q: int, image: Any, entry: Any, C: Any, raw: Any, sums: Any
+) -> None:
+    """Sums over all trials before a block, for its eight trials: sums[b, q, lane]."""
+    for j in range(LANES):
+        first, c0, s0 = j * blocks, j * Q * blocks, j * OCTET
+        gather_and_pull(K, N, image, first, t0, entry, C, c0, blocks, raw, s0, LANES * OCTET)
+        q = 2
+        while q < Q:
+            at, to = c0 + q * blocks, s0 + q * LANES * OCTET
+            if q + 4 <= Q:
+                pull_4(K, N, image, first, t0, entry, C, at, blocks, raw, to, LANES * OCTET)
+                q += 4
             else:
-                a = _choose(F_MN, i, coins_ST[s, t])
-                own = F_MN[a, i]
-            choices_ST[s, t] = a
-            g = alpha * step(right if a == correct_ST[s, t] else wrong, own)
-            if g != 0.0:
-                F_N, K_N = F_MN[a], gram_NN[i]
-                for j in range(F_N.shape[0]):  # written out: faster than a call
-                    F_N[j] += g * K_N[j]
-                if capped:
-                    squared_norm += 2.0 * g * own + g * g * gram_NN[i, i]
-                    if squared_norm > cap * cap:
-                        F_MN *= cap / np.sqrt(squared_norm)
-                        squared_norm = cap * cap
+                pull_2(K, N, image, first, t0, entry, C, at, blocks, raw, to, LANES * OCTET)
+                q += 2
+    for q in range(Q):
+        for o in range(0, LANES, OCTET):
+            transpose(raw, (q * LANES + o) * OCTET, OCTET, sums, q * LANES + o, Q * LANES)
 
 
-@_compiled(*_SESSIONS, _F, _CHOICES)
-def reinforce(
-    gram_NN: np.ndarray,
-    order_ST: np.ndarray,
-    correct_ST: np.ndarray,
-    coins_ST: np.ndarray,
-    right: float,
-    wrong: float,
-    num_choices: int,
-    alpha: float,
-    choices_ST: np.ndarray,
+@numba.njit(nogil=True, error_model="numpy")
+def _entries_within(K: Any, N: int, image: Any, first: int, out: Any) -> None:
+    """Entries of K between the trials of a block and those up to them: out[b, k, lane] for k ≤ b."""
+    for b in range(OCTET):
+        row = np.uint64(image[first + b]) * np.uint64(N)
+        for k in range(b + 1):
+            out[(b * OCTET + k) * LANES] = K[row + np.uint64(image[first + k])]
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def _scale(
+    r: int,
+    M: int,
+    b: int,
+    t0: int,
+    blocks: int,
+    Q: int,
+    memory: Any,
+    factors: int,
+    C: Any,
+    coefficients: Any,
+    sums: Any,
 ) -> None:
-    """Sessions of the policy gradient, which moves every action's weights; fills `choices_ST`."""
-    F_MN = np.empty((num_choices, gram_NN.shape[1]))
-    preference_M = np.empty(num_choices)
-    for s in range(order_ST.shape[0]):
-        F_MN[:] = 0.0
-        for t in range(order_ST.shape[1]):
-            i = order_ST[s, t]
-            for b in range(num_choices):
-                preference_M[b] = F_MN[b, i]
-            a = _choose(F_MN, i, coins_ST[s, t])
-            choices_ST[s, t] = a
-            reward = right if a == correct_ST[s, t] else wrong
-            largest, total = F_MN[a, i], 0.0
-            for b in range(num_choices):
-                preference_M[b] = 1.0 if b == a else math.exp(preference_M[b] - largest)
-                total += preference_M[b]
-            K_N = gram_NN[i]
-            for b in range(num_choices):
-                g, F_N = alpha * reward * ((1.0 if b == a else 0.0) - preference_M[b] / total), F_MN[b]
-                for j in range(F_N.shape[0]):
-                    F_N[j] += g * K_N[j]
+    """Multiply a rule's weights by factors: coefficients up to trial b of the block, and sums of its later trials."""
+    for j in range(LANES):
+        factor = memory[factors + j]
+        if factor != 1.0:
+            for a in range(M):
+                q = r * M + a
+                for t in range(t0):
+                    C[(j * Q + q) * blocks + t] *= factor
+                for k in range(b + 1):
+                    coefficients[(k * Q + q) * LANES + j] *= factor
+                for k in range(b + 1, OCTET):
+                    sums[(k * Q + q) * LANES + j] *= factor
 
 
-@_compiled(inline=True)
-def _inferred(action: int, reward: float, num_choices: int) -> int:
-    """See `update_rules.inferred_action`."""
-    if reward > 0:
-        return action
-    return 1 - action if num_choices == 2 else -1
-
-
-@_compiled(*_SESSIONS, _F, _CHOICES)
-def exemplar(
-    similarity_NN: np.ndarray,
-    order_ST: np.ndarray,
-    correct_ST: np.ndarray,
-    coins_ST: np.ndarray,
-    right: float,
-    wrong: float,
-    num_choices: int,
-    gamma: float,
-    choices_ST: np.ndarray,
+@compiled(
+    numba.njit,
+    numba.void(
+        *(_F1, _I, numba.int64[:, ::1], numba.int64[:, ::1], numba.float64[:, ::1], _I),
+        *(
+            numba.int64[:, ::1],
+            numba.float64[:, ::1],
+            numba.uint32[::1],
+            *(_F1,) * 9,
+            numba.int64[::1],
+            numba.int64[:, :, ::1],
+        ),
+    ),
+    nogil=True,
+    error_model="numpy",
+)
+def _run(
+    K: Any,
+    N: int,
+    order_ST: Any,
+    correct_ST: Any,
+    coins_ST: Any,
+    M: int,
+    functions: Any,
+    numbers: Any,
+    image: Any,
+    entry: Any,
+    C: Any,
+    raw: Any,
+    sums: Any,
+    coefficients: Any,
+    within: Any,
+    lanes: Any,
+    memory: Any,
+    correct: Any,
+    word: Any,
+    words_RSW: Any,
 ) -> None:
-    """Sessions of the exemplar rule: F[a, :] sums the similarities to what is stored under a; fills `choices_ST`."""
-    F_MN = np.empty((num_choices, similarity_NN.shape[1]))
-    preference_M = np.empty(num_choices)
-    for s in range(order_ST.shape[0]):
-        F_MN[:] = 0.0
-        for t in range(order_ST.shape[1]):
-            i, coin = order_ST[s, t], coins_ST[s, t]
-            for b in range(num_choices):
-                preference_M[b] = F_MN[b, i]
-            largest = preference_M.max()
-            if gamma == np.inf or largest <= 0.0:
-                a = _choose(F_MN, i, coin)
-            else:
-                total = 0.0
-                for b in range(num_choices):
-                    total += (preference_M[b] / largest) ** gamma
-                    preference_M[b] = total
-                a = 0
-                while a < num_choices - 1 and coin * total >= preference_M[a]:
-                    a += 1
-            choices_ST[s, t] = a
-            b = _inferred(a, right if a == correct_ST[s, t] else wrong, num_choices)
-            if b >= 0:
-                _add(F_MN[b], 1.0, similarity_NN[i])
-
-
-@_compiled(*_SESSIONS, _CHOICES)
-def prototype(
-    gram_NN: np.ndarray,
-    order_ST: np.ndarray,
-    correct_ST: np.ndarray,
-    coins_ST: np.ndarray,
-    right: float,
-    wrong: float,
-    num_choices: int,
-    choices_ST: np.ndarray,
-) -> None:
-    """Sessions of the prototype rule; fills `choices_ST`.
-
-    F[a, i] = s_a[i] = Σ_j K_ij over the n_a images of a, and q_a = ΣΣ K_jk, so that the mean's inner product with
-    image i is s_a[i]/n_a and its squared norm q_a/n_a².
-    """
-    F_MN = np.empty((num_choices, gram_NN.shape[1]))
-    preference_M1, count_M, q_M = np.empty((num_choices, 1)), np.empty(num_choices), np.empty(num_choices)
-    for s in range(order_ST.shape[0]):
-        F_MN[:] = 0.0
-        count_M[:] = 0.0
-        q_M[:] = 0.0
-        for t in range(order_ST.shape[1]):
-            i = order_ST[s, t]
-            for b in range(num_choices):
-                n = max(count_M[b], 1.0)
-                preference_M1[b, 0] = F_MN[b, i] / n - q_M[b] / (2.0 * n * n)
-            a = _choose(preference_M1, 0, coins_ST[s, t])
-            choices_ST[s, t] = a
-            b = _inferred(a, right if a == correct_ST[s, t] else wrong, num_choices)
-            if b >= 0:
-                q_M[b] += 2.0 * F_MN[b, i] + gram_NN[i, i]
-                count_M[b] += 1.0
-                _add(F_MN[b], 1.0, gram_NN[i])
+    """All sessions, `LANES` at a time; buffers are those of `simulate`."""
+    (S, T), R = order_ST.shape, len(functions)
+    blocks, L = len(image) // LANES, LANES
+    Q, own = len(raw) // (L * OCTET), (2 * M + 1) * L
+    coins = coins_ST.reshape(-1)
+    number = numbers.reshape(-1)
+    for group in range(0, S, L):
+        s0 = min(group, S - L)  # the last group takes some sessions again
+        for j in range(L):
+            for t in range(T):
+                image[j * blocks + t] = order_ST[s0 + j, t]
+            lane = pointer(correct, j)
+            for t in range(T):
+                lane[t * L] = correct_ST[s0 + j, t]
+        memory[:] = 0.0
+        lane = pointer(lanes, 0)
+        for t0 in range(0, T, OCTET):
+            width = min(OCTET, T - t0)
+            _sums_before(K, N, t0, blocks, Q, image, entry, C, raw, sums)
+            for j in range(L):
+                _entries_within(K, N, image, j * blocks + t0, pointer(within, j))
+            for b in range(width):
+                t, at = t0 + b, b * Q * L
+                diagonal = pointer(within, b * (OCTET + 1) * L)
+                right = pointer(correct, t * L)
+                for j in range(L):
+                    lane[j] = right[j]
+                    lane[L + j] = diagonal[j]
+                for r in range(R):
+                    place = at + r * M * L
+                    for k in range(b):
+                        for a in range(M):
+                            into = pointer(sums, place + a * L)
+                            of = pointer(coefficients, (k * Q + r * M + a) * L)
+                            by = pointer(within, (b * OCTET + k) * L)
+                            for j in range(len(lanes) // 6):
+                                into[j] += of[j] * by[j]
+                    flag = call(
+                        functions[r, 0],
+                        (
+                            pointer(sums, place),
+                            pointer(coefficients, place),
+                            pointer(lanes, 0),
+                            pointer(memory, r * own),
+                            pointer(coins, s0 * T + t),
+                            T,
+                            pointer(number, r * 4),
+                            functions[r, 1],
+                            M,
+                            len(lanes) // 6,
+                        ),
+                    )
+                    chosen = pointer(word, r * L)
+                    action = pointer(lanes, 2 * L)
+                    for j in range(len(lanes) // 6):
+                        chosen[j] = (chosen[j] if b else 0) | int(action[j]) << (8 * b)
+                    if flag != 0:
+                        _scale(r, M, b, t0, blocks, Q, memory, r * own + 2 * M * L, C, coefficients, sums)
+            for r in range(R):
+                for j in range(L):
+                    words_RSW[r, s0 + j, t0 // OCTET] = word[r * L + j]
+            for q in range(Q):
+                for o in range(0, L, OCTET):
+                    transpose(coefficients, q * L + o, Q * L, C, (o * Q + q) * blocks + t0, Q * blocks)

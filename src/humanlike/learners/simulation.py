@@ -110,11 +110,36 @@ def simulate_gram(
         from humanlike.learners.batched import simulate_batched
 
         return simulate_batched(K_NN, sessions, resolved, alpha, num_choices, rewards, device)
-    choices_RST = np.empty((len(resolved), *sessions.order_ST.shape), dtype=np.int8)
-    given = (sessions, float(rewards[0]), float(rewards[1]), num_choices, float(alpha))
-    for rule, choices_ST in zip(resolved, choices_RST, strict=True):
-        _run_compiled(rule, K_NN, given, choices_ST)
+    return _simulate_compiled(K_NN, sessions, resolved, alpha, num_choices, rewards)
+
+
+def _simulate_compiled(
+    gram_NN: np.ndarray,
+    sessions: Sessions,
+    rules: Sequence[UpdateRule],
+    alpha: float,
+    num_choices: int,
+    rewards: tuple[float, float],
+) -> np.ndarray:
+    """Rules that sum over inner products run together, an exemplar rule over its own similarities."""
+    from humanlike.learners import kernels
+
+    choices_RST = np.empty((len(rules), *sessions.order_ST.shape), dtype=np.int8)
+    for matrix_NN, members in matrices(gram_NN, rules):
+        trials = [_compiled_trial(rules[r]) for r in members]
+        choices_RST[members] = kernels.simulate(matrix_NN, sessions, trials, num_choices, rewards, alpha)
     return choices_RST
+
+
+def matrices(gram: Any, rules: Sequence[UpdateRule]) -> list[tuple[Any, list[int]]]:
+    """The matrices that preferences are sums over, each with the places of its rules; an array or a tensor."""
+    linear = [r for r, rule in enumerate(rules) if not isinstance(rule, ExemplarRule)]
+    own = [
+        (rule.similarity(squared_distances(gram)), [r])
+        for r, rule in enumerate(rules)
+        if isinstance(rule, ExemplarRule)
+    ]
+    return ([(gram, linear)] if linear else []) + own
 
 
 def squared_distances(gram_NN: Any) -> Any:
@@ -123,67 +148,37 @@ def squared_distances(gram_NN: Any) -> Any:
     return (diagonal_N[:, None] + diagonal_N[None, :] - 2 * gram_NN).clip(min=0)
 
 
-_Given = tuple[Sessions, float, float, int, float]
-
-
 @singledispatch
-def _run_compiled(rule: UpdateRule, gram_NN: np.ndarray, given: _Given, choices_ST: np.ndarray) -> None:
-    """Fill `choices_ST` by the compiled kernel of the rule's kind."""
+def _compiled_trial(rule: UpdateRule) -> Any:
+    """The compiled trial of the rule's kind, with what is the rule's own (`kernels.Trial`)."""
     raise TypeError(
         f"there is no compiled simulation of a {type(rule).__name__}; use humanlike.learners.simulate_direct"
     )
 
 
-@_run_compiled.register
-def _linear(rule: LinearRule, gram_NN: np.ndarray, given: _Given, choices_ST: np.ndarray) -> None:
-    from humanlike.learners import kernels
+@_compiled_trial.register
+def _linear(rule: LinearRule) -> Any:
+    from humanlike.learners import kernels, trials
 
-    sessions, right, wrong, num_choices, alpha = given
-    kernels.linear(
-        kernels.padded(gram_NN),
-        *(sessions.order_ST, sessions.correct_ST, sessions.coins_ST),
-        *(right, wrong, num_choices, alpha, float(rule.norm_cap)),
-        kernels.compiled_step(rule.step),
-        choices_ST,
-    )
+    return kernels.Trial(trials.linear.address, trials.compiled_step(rule.step).address, float(rule.norm_cap))
 
 
-@_run_compiled.register
-def _reinforce(rule: ReinforceRule, gram_NN: np.ndarray, given: _Given, choices_ST: np.ndarray) -> None:
-    from humanlike.learners import kernels
+@_compiled_trial.register
+def _reinforce(rule: ReinforceRule) -> Any:
+    from humanlike.learners import kernels, trials
 
-    sessions, *rest = given
-    kernels.reinforce(
-        kernels.padded(gram_NN), sessions.order_ST, sessions.correct_ST, sessions.coins_ST, *rest, choices_ST
-    )
+    return kernels.Trial(trials.reinforce.address)
 
 
-@_run_compiled.register
-def _exemplar(rule: ExemplarRule, gram_NN: np.ndarray, given: _Given, choices_ST: np.ndarray) -> None:
-    from humanlike.learners import kernels
+@_compiled_trial.register
+def _exemplar(rule: ExemplarRule) -> Any:
+    from humanlike.learners import kernels, trials
 
-    sessions, right, wrong, num_choices, _ = given
-    similarity_NN = kernels.padded(rule.similarity(squared_distances(gram_NN)))
-    kernels.exemplar(
-        similarity_NN,
-        *(sessions.order_ST, sessions.correct_ST, sessions.coins_ST),
-        *(right, wrong, num_choices, float(rule.gamma)),
-        choices_ST,
-    )
+    return kernels.Trial(trials.exemplar.address, parameter=float(rule.gamma))
 
 
-@_run_compiled.register
-def _prototype(rule: PrototypeRule, gram_NN: np.ndarray, given: _Given, choices_ST: np.ndarray) -> None:
-    from humanlike.learners import kernels
+@_compiled_trial.register
+def _prototype(rule: PrototypeRule) -> Any:
+    from humanlike.learners import kernels, trials
 
-    sessions, right, wrong, num_choices, _ = given
-    kernels.prototype(
-        kernels.padded(gram_NN),
-        sessions.order_ST,
-        sessions.correct_ST,
-        sessions.coins_ST,
-        right,
-        wrong,
-        num_choices,
-        choices_ST,
-    )
+    return kernels.Trial(trials.prototype.address)

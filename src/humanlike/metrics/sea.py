@@ -127,7 +127,7 @@ class SketchAbstractionEfficiency(CellMetric):
         known_B = ~ratio.v_B.isnan()
         # Probabilities of sketches without a judgment are checked too: a NaN there is a fault all the same.
         P_B, v_B = P_B.detach().double(), ratio.v_B
-        terms = sea_terms(P_B, torch.where(known_B, v_B, 1.0), names=names, **asdict(self.hyperparameters))
+        terms = sea_terms(P_B, torch.where(known_B, v_B, 1.0), names=names, **vars(self.hyperparameters))
         codes_B = diagnosis_of_terms(terms, P_B, v_B, self.hyperparameters)
         values_QB = torch.stack([terms.sea, terms.reward, terms.penalty, terms.u, terms.g, v_B, P_B])
 

@@ -147,6 +147,7 @@ def confusion_table(
     require_length(class_N, "class_N", len(said_NE), "predicted_NE")
     elements = said_NE.shape[1]
     column_E = torch.arange(elements, device=said_NE.device)
+    # The int8 codes become int64 with the class and column they are added to.
     entry_NE = ((class_N[:, None] * elements + column_E) * 2 + drawn_NE) * 3 + said_NE
     counted_NE = drawn_NE <= PRESENT
     counts = torch.bincount(entry_NE[counted_NE], minlength=num_classes * elements * CATEGORIES)
@@ -208,7 +209,7 @@ def scores_from_table(table_CE6: Tensor, average: Average = "micro") -> ElementV
 
 
 def judgment_codes(judgments_NE: Tensor, name: str, mask_NE: Tensor | None = None) -> Tensor:
-    """Judgments as int64 codes `ABSENT`, `PRESENT`, `UNPARSEABLE`, and `OUTSIDE` where the mask is False.
+    """Judgments as int8 codes `ABSENT`, `PRESENT`, `UNPARSEABLE`, and `OUTSIDE` where the mask is False.
 
     Args:
         judgments_NE: (N, E) bool; integers 0, 1 and -1 (missing); or floats 0, 1 and NaN (missing).
@@ -230,7 +231,7 @@ def judgment_codes(judgments_NE: Tensor, name: str, mask_NE: Tensor | None = Non
         missing_NE = torch.zeros_like(judgments_NE)
     else:
         raise TypeError(f"{name} must be bool, integers or floats, got {judgments_NE.dtype}")
-    codes_NE = torch.where(missing_NE, UNPARSEABLE, (judgments_NE == 1).long())
+    codes_NE = torch.where(missing_NE, UNPARSEABLE, (judgments_NE == 1).to(torch.int8))
     bad_NE = ~((judgments_NE == 0) | (judgments_NE == 1) | missing_NE)
     if mask_NE is not None:
         require_tensor(mask_NE, "mask")

@@ -55,6 +55,11 @@ def evaluate(
         ready = _as_backbone(backbone, transform, name)
     settings += [f"{key.replace('__', '.')}={_literal(value)}" for key, value in overrides.items()]
     config = compose("evaluate", settings)
+    if "parts" in config.benchmark:
+        raise ValueError(
+            f"benchmark={benchmark} is several benchmarks and has no single score; evaluate them one by one: "
+            f"{', '.join(config.benchmark.parts)}"
+        )
     prepare(config)
     score, data = score_from_config(config, backbone=ready)
     if score is None:

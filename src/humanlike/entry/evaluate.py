@@ -23,7 +23,17 @@ NOT_IDENTITY = frozenset({"paths", "logger", "resume", "tracebacks", "offline", 
 
 def main() -> None:
     """Run the command line."""
-    launch("evaluate", evaluate_job)
+    launch("evaluate", evaluate)
+
+
+def evaluate(config: DictConfig, folder: Path) -> None:
+    """What the command line asks for: one evaluation, or several where the benchmark is made of parts."""
+    if "parts" in config.benchmark:
+        from humanlike.entry.all_benchmarks import run_all
+
+        run_all(config, folder, evaluate_job)
+    else:
+        evaluate_job(config, folder)
 
 
 def evaluate_job(config: DictConfig, folder: Path, *, brief: bool = False, **ready: Any) -> None:

@@ -95,7 +95,7 @@ def out_of_fold_presence(
     elements: Mapping[str, Sequence[str]],
     *,
     C: float = 0.01,
-    share: float = 0.0,
+    share: float = 1.0,
     pool: GridPool | None = None,
     n_splits: int = 5,
     seed: int = 0,

@@ -73,7 +73,7 @@ class PresenceHead(pl.LightningModule):
         num_features: int,
         elements: Mapping[str, Sequence[str]],
         C: float = 0.01,
-        share: float = 0.0,
+        share: float = 1.0,
         pool: GridPool | None = None,
         backbone: Backbone | None = None,
         layer: str | None = None,

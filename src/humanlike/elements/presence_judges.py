@@ -128,7 +128,7 @@ class CrossFittedJudge:
     layer: str | None = None
     side: int | None = None
     C: float = 0.01
-    share: float = 0.0
+    share: float = 1.0
     n_splits: int = 5
     seed: int = 0
     threshold: float = 0.5

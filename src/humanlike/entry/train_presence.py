@@ -36,7 +36,7 @@ def train_presence(
     layer: str | None = None,
     side: int | None = None,
     C: float = 0.01,
-    share: float = 0.0,
+    share: float = 1.0,
     solver: Literal["lbfgs", "sgd"] = "sgd",
     n_splits: int = 5,
     val_fold: int = 0,

@@ -70,7 +70,7 @@ def lists(data):
 
 def run(study, presence=None, **options):
     data, features, _ = study
-    benchmark = SeaBenchmark(replicates=50, **options)
+    benchmark = SeaBenchmark(**{"replicates": 50, "sensitivity_draws": 0, **options})
     elements = lists(data)
     judged = AnnotationJudge().judge(data, elements) if presence is None else presence
     return benchmark.scored(data, features, Known(), judged, elements)
@@ -222,6 +222,18 @@ class Pixels:
         return f"picture {index}"
 
 
+def test_sensitivity_tables_come_along(study):
+    result = run(study, sensitivity_draws=8)
+    one = result.tables["sensitivity_one"]
+    assert set(one["parameter"]) == set(HYPER)
+    at_published = one[np.isclose(one["value"], one["parameter"].map(HYPER))]
+    np.testing.assert_allclose(at_published["spearman_sketches"], 1.0)
+    assert len(result.tables["sensitivity_joint"]) == 16
+    assert not any(name.startswith("sensitivity") for name in run(study).tables)
+    with pytest.raises(ValueError, match="power of two"):
+        SeaBenchmark(sensitivity_draws=100)
+
+
 def test_a_network_and_a_cross_fitted_judge_end_to_end(study, tmp_path):
     from functools import partial
 
@@ -233,7 +245,7 @@ def test_a_network_and_a_cross_fitted_judge_end_to_end(study, tmp_path):
     data = replace(study[0], images=Pixels(study[0].target_N.tolist()))
     backbone = TimmBackbone("test_resnet", weights=None, transform={"size": 32})
     judge = partial(CrossFittedJudge, n_splits=2)
-    benchmark = SeaBenchmark(judge, replicates=20)
+    benchmark = SeaBenchmark(judge, replicates=20, sensitivity_draws=0)
     score = run_benchmark(backbone, data, benchmark, LogisticReadout(n_splits=2), cache_dir=tmp_path)
     assert score.benchmark == "sea"
     assert score.result.counts["items_scored"] == 16

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
+
 from humanlike.backbones.features import extract_features
 from humanlike.backbones.layers import class_score_layer
 from humanlike.benchmarks.sea_scores import presence_scores, score_values
@@ -29,6 +31,7 @@ from humanlike.elements.lists import ElementLists, known_senses, shipped
 from humanlike.elements.presence import Presence, PresenceJudge
 from humanlike.interfaces import Backbone, Readout
 from humanlike.metrics.functional.sea import SEAParameters
+from humanlike.stats.sea_sensitivity import sea_sensitivity
 from humanlike.types import BenchmarkResult, Features, Sketches
 
 OWN, SHIPPED = "annotation", "shipped"
@@ -67,7 +70,8 @@ class SeaBenchmark:
         metric: Hyperparameters of SEA by name; None or left out: the published ones (see `SEAParameters`).
         min_judged: Share in (0, 1] of a sketch's elements that must have a judgment.
         replicates: Bootstrap replicates over source images within concepts.
-        sensitivity_draws: Joint draws of the hyperparameters for the tables of sensitivity; 0: no such tables.
+        sensitivity_draws: Joint draws of the hyperparameters, a power of two, for the tables of sensitivity (see
+            `humanlike.stats.sea_sensitivity`); 0: no such tables.
 
     Raises:
         ValueError: A number is out of range, or a hyperparameter is unknown.
@@ -97,14 +101,14 @@ class SeaBenchmark:
         metric: Mapping[str, Any] | None = None,
         min_judged: float = 1.0,
         replicates: int = 1000,
-        sensitivity_draws: int = 1024,
+        sensitivity_draws: int = 128,
     ) -> None:
         if replicates < 2:
             raise ValueError(f"replicates is {replicates}; an interval needs 2 or more")
         if not 0 < min_judged <= 1:
             raise ValueError(f"min_judged must lie in (0, 1], got {min_judged}")
-        if sensitivity_draws < 0:
-            raise ValueError(f"sensitivity_draws must be 0 or more, got {sensitivity_draws}")
+        if sensitivity_draws and (sensitivity_draws < 2 or sensitivity_draws & (sensitivity_draws - 1)):
+            raise ValueError(f"sensitivity_draws must be a power of two, or 0 for none, got {sensitivity_draws}")
         self.parameters = _parameters(metric)
         self.judge = AnnotationJudge() if judge is None else judge
         self.elements = elements
@@ -206,6 +210,8 @@ class SeaBenchmark:
             "concepts": concepts_table(sketches, data.labels, correct_N, elements),
             "judgments": judgments_table(presence, truth),
         }
+        if self.sensitivity_draws and sketches.scored_N.sum() > 1:
+            tables |= _sensitivity(sketches, self.sensitivity_draws, seed)
         return BenchmarkResult(
             scores={**scores, **judged},
             cells=cells_table(sketches, data.labels, correct_N),
@@ -244,6 +250,25 @@ def _parameters(metric: Mapping[str, Any] | None) -> SEAParameters:
 
 def _preset(parameters: SEAParameters) -> Literal["published", "own"]:
     return "published" if replace(parameters, delta=SEAParameters().delta) == SEAParameters() else "own"
+
+
+def _sensitivity(sketches: JudgedSketches, draws: int, seed: int) -> dict[str, pd.DataFrame]:
+    """Does the ranking of conditions and of sketches hold under other hyperparameters?"""
+    known_N = sketches.scored_N
+    found = sea_sensitivity(
+        sketches.value_QN["recognition"][known_N],
+        sketches.value_QN["visual_ratio"][known_N],
+        sketches.items.table["condition"].to_numpy()[known_N],
+        draws=draws,
+        seed=seed,
+        **asdict(sketches.parameters),
+    )
+    return {
+        "sensitivity_one": found.one_at_a_time,
+        "sensitivity_joint": found.joint,
+        "sensitivity_pairs": found.pairs,
+        "sensitivity_importance": found.importance,
+    }
 
 
 def _annotated(data: Sketches, elements: ElementLists, presence: Presence) -> Presence | None:

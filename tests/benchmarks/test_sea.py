@@ -252,3 +252,35 @@ def test_a_network_and_a_cross_fitted_judge_end_to_end(study, tmp_path):
     assert score.scores["presence_f1"].value is not None
     assert "out of 2 folds of made up" in score.result.details["judge"]["source"]
     assert score.layer == backbone.default_layer
+
+
+def test_judges_of_the_configuration_look_through_the_runs_backbone(study, tmp_path):
+    from humanlike.backbones.features import extract_features
+    from humanlike.backbones.vision import TimmBackbone
+    from humanlike.elements.presence_file import save_presence_head
+    from humanlike.elements.presence_fit import fit_presence
+    from humanlike.elements.presence_head import PresenceHead
+    from humanlike.elements.presence_judges import HeadJudge
+    from humanlike.entry.targets import build
+
+    data = replace(study[0], images=Pixels(study[0].target_N.tolist()))
+    backbone = TimmBackbone("test_resnet", weights=None, transform={"size": 32})
+    layer = backbone.default_layer
+    features = extract_features(backbone, data, [layer])[layer]
+    width, lists_of_data = features.f_ND.shape[1], ElementLists.from_annotation(data)
+    head = fit_presence(PresenceHead(width, lists_of_data, backbone=backbone, layer=layer), data, features)
+    save_presence_head(tmp_path / "head.safetensors", head)
+    judge = build(
+        {
+            "_target_": "humanlike.elements.presence_judges.HeadJudge.from_file",
+            "_partial_": True,
+            "file": str(tmp_path / "head.safetensors"),
+            "on_seen": "allow",
+        }
+    )(backbone=backbone)
+    assert isinstance(judge, HeadJudge)
+    assert (judge.backbone, judge.layer) == (backbone, layer)
+    presence = judge.judge(data, lists_of_data, features)
+    assert presence.coverage == 1.0
+    with pytest.raises(ValueError, match="on_seen is 'sometimes'"):
+        HeadJudge.from_file(tmp_path / "head.safetensors", on_seen="sometimes")

@@ -14,7 +14,8 @@ import torch
 from torch import nn
 from torch.nn.functional import normalize
 
-from humanlike.backbones.clip import EMBEDDING
+from humanlike.backbones.clip import EMBEDDING, OpenClipBackbone
+from humanlike.backbones.clip_text import TextTower
 from humanlike.backbones.features import extract_features
 from humanlike.backbones.gradient import differentiable_features
 from humanlike.elements.presence import ElementsOf, Presence, elements_by_item, feature_rows, presence_of
@@ -83,6 +84,36 @@ class ContrastivePresence(nn.Module):
         self.logit_scale = float(text.logit_scale if logit_scale is None else logit_scale)
         self.bias, self.threshold, self.cache_dir = float(bias), threshold, cache_dir
         self._direction: dict[tuple[str, str], torch.Tensor] = {}
+
+    @classmethod
+    def of_model(
+        cls,
+        architecture: str,
+        weights: str | Path | None,
+        backbone: Backbone | None = None,
+        *,
+        offline: bool | None = None,
+        seed: int = 0,
+        texts_dir: str | Path | None = None,
+        **settings: Any,
+    ) -> ContrastivePresence:
+        """Both towers of an open_clip model as a judge.
+
+        Args:
+            architecture: open_clip's name.
+            weights: open_clip's tag, the path of a whole model's state dict, or None for random ones.
+            backbone: The model's image tower, where it is at hand; another network is no such tower, and the tower is
+                built then.
+            offline: True: never download.
+            seed: Seed of random weights.
+            texts_dir: Where vectors of texts are kept.
+            settings: Further arguments of this class.
+        """
+        text = TextTower(architecture, weights, offline=offline, seed=seed, cache_dir=texts_dir)
+        own = isinstance(backbone, OpenClipBackbone) and backbone.architecture == architecture
+        image = backbone if own else OpenClipBackbone(architecture, weights, offline=offline, seed=seed)
+        assert image is not None
+        return cls(image, text, **settings)
 
     @property
     def backbone(self) -> Backbone:

@@ -11,6 +11,7 @@ import numpy as np
 from humanlike.backbones.features import extract_features
 from humanlike.elements.grid import GridPool
 from humanlike.elements.presence import ElementsOf, Presence, elements_by_item, feature_rows, presence_of
+from humanlike.elements.presence_file import load_presence_head
 from humanlike.elements.presence_fit import out_of_fold_presence, predict_presence
 from humanlike.elements.presence_head import PresenceHead
 from humanlike.interfaces import Backbone
@@ -43,6 +44,19 @@ class HeadJudge:
     def layer(self) -> str | None:
         """Its layer."""
         return self.head.layer
+
+    @classmethod
+    def from_file(
+        cls,
+        file: str | Path,
+        backbone: Backbone | None = None,
+        threshold: float = 0.5,
+        on_seen: Literal["missing", "raise", "allow"] = "missing",
+    ) -> HeadJudge:
+        """A head that `train.py task=presence` saved; see `load_presence_head` and the attributes."""
+        if on_seen not in ("missing", "raise", "allow"):
+            raise ValueError(f"on_seen is {on_seen!r}; it can be missing, raise or allow")
+        return cls(load_presence_head(file, backbone), threshold, on_seen)
 
     @property
     def source(self) -> str:

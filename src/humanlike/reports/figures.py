@@ -221,6 +221,8 @@ def sketch_strip(examples: Sequence[Example], *, unit: str = "", people: str = "
             said = f"model: {e.answer} {mark}"
             if e.people_answer is not None:
                 said += f"\n{people}: {e.people_answer}"
+            if e.caption is not None:
+                said += f"\n{e.caption}"
             axis.set_xlabel(said, fontsize=7.5, fontfamily="DejaVu Sans", loc="left")
         settle(figure)
     return figure
@@ -241,15 +243,21 @@ def score_figures(score: Score, examples: Sequence[Example] = ()) -> dict[str, F
         "layers": _layers(details.get("layers"), score.backbone),
         "sketches": sketch_strip(examples, unit=unit, people=people),
     }
-    if learning := _object_learning(score):
-        del figures["by_condition"]  # its learning curves show the same, with a hundred trials in mind
-    return {name: figure for name, figure in (figures | learning).items() if figure is not None}
+    if own := {**_object_learning(score), **_sea(score)}:
+        del figures["by_condition"]  # the benchmark's own figures show the same, made for what it measures
+    return {name: figure for name, figure in (figures | own).items() if figure is not None}
 
 
 def _object_learning(score: Score) -> dict[str, Figure | None]:
     from humanlike.reports.object_learning_figures import (
         run_figures,
     )  # drawn in the style of this module, as layers are
+
+    return {**run_figures(score)}
+
+
+def _sea(score: Score) -> dict[str, Figure | None]:
+    from humanlike.reports.sea_figures import run_figures  # drawn in the style of this module, as layers are
 
     return {**run_figures(score)}
 

@@ -10,6 +10,7 @@ import pandas as pd
 from PIL import Image
 
 from humanlike.data.trials import AbsentImages
+from humanlike.reports.sea_wording import sketch_caption
 from humanlike.types import Sketches
 
 
@@ -27,6 +28,7 @@ class Example:
         correct: Whether that is the concept.
         people_answer: The label most people gave first (the first in the alphabet on a tie), or None.
         people_share: Share of people who gave it, in (0, 1], or None.
+        caption: What a benchmark says of the sketch, or None.
     """
 
     sketch_id: str
@@ -38,6 +40,7 @@ class Example:
     correct: bool
     people_answer: str | None = None
     people_share: float | None = None
+    caption: str | None = None
 
     @property
     def data_uri(self) -> str:
@@ -93,7 +96,9 @@ def gallery_examples(
 def _example(data: Sketches, row: dict, index: int, side: int) -> Example:
     image = data.images.load(index).convert("RGB")
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
-    answer, share = _first_guess(data, row["sketch_id"])
+    caption = sketch_caption(row)
+    # SEA does not ask people: their guesses beside its scores would say that it did.
+    answer, share = _first_guess(data, row["sketch_id"]) if caption is None else (None, None)
     return Example(
         sketch_id=str(row["sketch_id"]),
         image_id=str(row["image_id"]),
@@ -104,6 +109,7 @@ def _example(data: Sketches, row: dict, index: int, side: int) -> Example:
         correct=bool(row["correct"]),
         people_answer=answer,
         people_share=share,
+        caption=caption,
     )
 
 

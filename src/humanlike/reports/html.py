@@ -24,6 +24,9 @@ from humanlike.reports.figures import GRID, INK, MODEL_COLOURS, MUTED, PAPER, PE
 from humanlike.reports.gallery import Example
 from humanlike.reports.object_learning_figures import figure_caption, figure_title
 from humanlike.reports.object_learning_printed import run_tables
+from humanlike.reports.sea_figures import figure_caption as sea_caption
+from humanlike.reports.sea_figures import figure_title as sea_title
+from humanlike.reports.sea_printed import sea_tables
 from humanlike.reports.tables import condition_cells, counts_line, headline_cells, protocol_line
 from humanlike.reports.wording import ScoreRow
 from humanlike.types import Score
@@ -78,8 +81,8 @@ def render_report(
         headline=headline_cells(score),
         conditions=condition_cells(score) if wording.condition_metrics(score.result.conditions) else None,
         figures=[(n, _heading(n), _caption(n, people), inline_svg(n, svg)) for n, svg in shown.items()],
-        tables=run_tables(score),
-        notes=[str(note) for note in score.result.details.get("notes", ())],
+        tables=[*run_tables(score), *sea_tables(score)],
+        notes=wording.run_notes(score),
         gallery=_gallery(examples),
         unit=str(score.result.details.get("conditions_unit", "")),
         cells=_cell_table(score.result.cells, people),
@@ -141,23 +144,23 @@ def _cards(score: Score) -> list[tuple[ScoreRow, Mapping[str, float] | None]]:
 
 
 def _scale(row: ScoreRow) -> Mapping[str, float] | None:
-    """Positions in percent on a card's small axis: from 0 (or below) to 1 (or beyond, for an open score)."""
+    """Positions in percent on a card's small axis: from 0 (or below) to 1 or beyond, for an open score."""
     other = row.people.value if row.people else row.model.ceiling
     known = {"value": row.model.value, "low": row.model.ci_low, "high": row.model.ci_high, "other": other}
     finite = {k: float(v) for k, v in known.items() if v is not None and math.isfinite(v)}
     low, high = min(0.0, *finite.values()), max(finite.values())
-    high = 1.0 if high <= 1.0 else high * 1.1
+    high = 1.0 if high <= 1.0 and row.digits == 3 else high * 1.1  # squared errors are small: no dot in the corner
     return {k: round(100 * (v - low) / (high - low), 2) for k, v in finite.items()} | {
         "zero": -100 * low / (high - low)
     }
 
 
 def _heading(name: str) -> str:
-    return figure_title(name) or wording.title(name)
+    return figure_title(name) or sea_title(name) or wording.title(name)
 
 
 def _caption(name: str, people: str) -> str:
-    return figure_caption(name, people) or _FIGURE_WORDS.get(name, "").format(people=people)
+    return figure_caption(name, people) or sea_caption(name) or _FIGURE_WORDS.get(name, "").format(people=people)
 
 
 def _gallery(examples: Sequence[Example]) -> list[list[Example]]:

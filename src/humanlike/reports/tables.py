@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -19,18 +20,24 @@ from humanlike.reports.wording import (
     interval,
     number,
     people_word,
+    run_notes,
     score_rows,
     short_title,
     with_error,
 )
 from humanlike.types import Score
 
+_FRAME = 3
+"""What a column takes beside its text: a line and a space on both sides."""
+
 
 def score_line(score: Score) -> str:
-    """A run in one line: the scores that people have as well or that have a ceiling (all, where there is none)."""
+    """A run in one line: scores that people have as well or that have a ceiling, else those by condition, else all."""
     known = [row for row in score_rows(score) if row.model.value is not None]
     beside = [row for row in known if row.people is not None or row.model.ceiling is not None]
-    values = [f"{short_title(row.name)} {number(row.model.value, row.digits)}" for row in beside or known]
+    by_condition = [row for row in known if row.name in condition_metrics(score.result.conditions)]
+    chosen = beside or by_condition or known
+    values = [f"{short_title(row.name)} {number(row.model.value, row.digits)}" for row in chosen]
     flags = [f"{len(score.result.flags)} flag(s)"] if score.result.flags else []
     return "  " + "; ".join([", ".join(values), *flags, f"{score.seconds:.1f} s"])
 
@@ -111,10 +118,45 @@ def headline_table(score: Score) -> Table:
     return _rich_table(name, heads, rows, f"{protocol_line(score.result.protocol)} · {counts_text(counts)}")
 
 
-def condition_table(score: Score) -> Table:
+@dataclass(frozen=True)
+class ConditionTable:
+    """Means ± standard errors by condition, in as many tables as the console's width asks for.
+
+    Attributes:
+        heads: `condition`, who the numbers are by where people are beside the model, and the metrics.
+        rows: Texts.
+    """
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the tables; no entry is broken unless the console is too narrow for one metric."""
+        start = 2 if "by" in self.heads else 1
+        for chosen in self._chunks(start, options.max_width - 1):
+            shown = [*range(start), *chosen]
+            title = "By condition, mean ± s.e.m." if chosen[0] == start else "By condition, further"
+            rows = [[row[i] for i in shown] for row in self.rows]
+            yield _rich_table(title, [self.heads[i] for i in shown], rows)
+
+    def _chunks(self, start: int, width: int) -> Iterator[list[int]]:
+        """Column numbers of the metrics, as many together as fit into the width."""
+        need = [max(len(row[i]) for row in [self.heads, *self.rows]) + _FRAME for i in range(len(self.heads))]
+        chosen: list[int] = []
+        for i in range(start, len(need)):
+            if chosen and sum(need[:start]) + sum(need[k] for k in [*chosen, i]) > width:
+                yield chosen
+                chosen = []
+            chosen.append(i)
+        yield chosen
+
+
+def condition_table(score: Score) -> ConditionTable:
     """Means ± standard errors by condition, model beside people."""
     heads, rows = condition_cells(score)
-    return _rich_table("By condition, mean ± s.e.m.", heads, rows)
+    if all(row[1] == "model" for row in rows):
+        heads, rows = [heads[0], *heads[2:]], [[row[0], *row[2:]] for row in rows]
+    return ConditionTable(heads, rows)
 
 
 def flags_panel(score: Score) -> Panel | None:
@@ -130,7 +172,7 @@ def score_summary(score: Score) -> RenderableType:
     parts: list[RenderableType] = [headline_table(score)]
     if condition_metrics(score.result.conditions):
         parts.append(condition_table(score))
-    parts += [Text(str(note)) for note in score.result.details.get("notes", ())]
+    parts += [Text(note) for note in run_notes(score)]
     panel = flags_panel(score)
     if panel is not None:
         parts.append(panel)
@@ -158,7 +200,7 @@ def score_markdown(score: Score) -> str:
     parts = [f"## {_markdown_text(heading)}", markdown_table(*headline_cells(score))]
     if condition_metrics(score.result.conditions):
         parts.append(markdown_table(*condition_cells(score)))
-    parts += [_markdown_text(str(note)) for note in score.result.details.get("notes", ())]
+    parts += [_markdown_text(note) for note in run_notes(score)]
     parts += [f"> {_markdown_text(flag_sentence(flag))}" for flag in score.result.flags]
     parts.append(
         f"{_markdown_text(protocol_line(score.result.protocol))}. {counts_line(score)}. Digest `{score.digest}`."

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from humanlike.reports import sea_wording
 from humanlike.types import Score, ScoreValue
 
 MISSING = "–"
@@ -55,7 +56,7 @@ TITLES: Mapping[str, str] = {
     "n_items": "Items",
     "n_cells": "Cells",
     "n_responses": "Responses",
-    "sea": "Sketch abstraction efficiency",
+    **sea_wording.TITLES,
 }
 
 SHORT_TITLES: Mapping[str, str] = {
@@ -69,6 +70,7 @@ SHORT_TITLES: Mapping[str, str] = {
     "delta_r2_accuracy": "ΔR², accuracy",
     "delta_r2_entropy": "ΔR², entropy",
     "delta_r2_snp": "ΔR², SNP",
+    **sea_wording.SHORT_TITLES,
 }
 
 SMALL = ("msen", "noise_floor", "random_guess")
@@ -105,6 +107,7 @@ MEANINGS: Mapping[str, str] = {
     "error_consistency": "agreement with people on which sketches are got right, beyond chance (κ)",
     "observed_consistency": "share of images on which model and person are both right or both wrong",
     "accuracy_difference": "how much more often than a person the model is right on what the person saw",
+    **sea_wording.MEANINGS,
 }
 
 UNITS: Mapping[str, str] = {
@@ -112,8 +115,10 @@ UNITS: Mapping[str, str] = {
     "bits": "bits",
     "R2": "R²",
     "kappa": "κ",
+    "rho": "ρ",
     "share": "",
     "sqrt(nats)": "√nats",
+    **sea_wording.UNITS,
 }
 
 FLAG_SENTENCES: Mapping[str, str] = {
@@ -166,6 +171,7 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "seeds_averaged": "Scores are means over {count} seeds, so they have no intervals and no rank groups.",
     "models_without_score": "{count} model(s) have no score and are left out.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
+    **sea_wording.FLAG_SENTENCES,
 }
 
 
@@ -248,6 +254,12 @@ def is_simulated(score: Score) -> bool:
 def people_word(score: Score) -> str:
     """What to call the people of this run: `people`, or `simulated people`."""
     return "simulated people" if is_simulated(score) else "people"
+
+
+def run_notes(score: Score) -> list[str]:
+    """What to know beside the scores of a run: what the benchmark says, and for SEA who made v."""
+    details = score.result.details
+    return [*map(str, details.get("notes", ())), *sea_wording.source_notes(details)]
 
 
 def flag_sentence(flag: str) -> str:

@@ -33,7 +33,7 @@ def differentiable_features(backbone: Backbone, x_B3HW: torch.Tensor, layer: str
         >>> from humanlike.backbones.vision import TimmBackbone
         >>> backbone = TimmBackbone("test_vit", weights=None)
         >>> x_B3HW = torch.rand(1, 3, 160, 160, requires_grad=True)
-        >>> differentiable_features(backbone, x_B3HW).sum().backward()
+        >>> differentiable_features(backbone, x_B3HW)[0, 0].backward()
         >>> bool(x_B3HW.grad.abs().sum() > 0)
         True
     """

@@ -126,7 +126,8 @@ def _scores(study: Study, row: Mapping[str, Any]) -> dict[str, ScoreValue]:
     scores["noise_floor"] = _value(row, "noise_floor", cells, "accuracy²")
     scores["p_null"] = _value(row, "p_null", None)
     scores["consistency"] = _value(row, "consistency", len(study.data.subtasks), "rho")
-    for name in ("accuracy", "early_accuracy", "late_accuracy", "test_accuracy"):
+    by_view = ("test_accuracy",) if "test_accuracy" in row else ()
+    for name in ("accuracy", "early_accuracy", "late_accuracy", *by_view):
         scores[name] = _value(row, name, cells)
         scores[f"{name}_people"] = _value(row, f"{name}_people", cells)
     return scores

@@ -33,7 +33,7 @@ _SEEN = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
 def smoothed(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
-    """Moving average whose window shrinks at both ends, so that the first trial stays the first trial.
+    """Moving average that keeps the first trial as it is: towards it the window shrinks, at the end it is cut off.
 
     Args:
         values: (…, T) values.
@@ -41,13 +41,29 @@ def smoothed(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
 
     Example:
         >>> smoothed(np.array([0.0, 3.0, 0.0, 3.0]), 3).tolist()
-        [0.0, 1.0, 2.0, 3.0]
+        [0.0, 1.0, 2.0, 1.5]
     """
     trials = values.shape[-1]
     place = np.arange(trials)
-    half = np.minimum(np.minimum(place, trials - 1 - place), window // 2)
+    half = np.minimum(place, window // 2)
+    end = np.minimum(place + half, trials - 1) + 1
     total = np.concatenate([np.zeros((*values.shape[:-1], 1)), np.cumsum(values, axis=-1)], axis=-1)
-    return (total[..., place + half + 1] - total[..., place - half]) / (2 * half + 1)
+    return (total[..., end] - total[..., place - half]) / (end - place + half)
+
+
+def legend_columns(labels: Sequence[str], width: float) -> int:
+    """How many columns a legend above a figure has room for.
+
+    Args:
+        labels: Its texts.
+        width: Of the figure in inches.
+
+    Example:
+        >>> legend_columns(["people", "chance"], 5.0), legend_columns(["a rather long name of a model"] * 3, 5.0)
+        (2, 1)
+    """
+    longest = max((len(label) for label in labels), default=1)
+    return int(np.clip(width // (0.085 * longest + 0.75), 1, max(len(labels), 1)))
 
 
 def subtask_curves(curves: pd.DataFrame, *, people: str = PEOPLE, model: str = "model") -> Figure | None:
@@ -146,7 +162,9 @@ def model_curves(
         accuracy_axis(axis, low=min(0.45, float(np.nanmin(wide.to_numpy(float)))))
         _seen_axis(axis, float(seen[-1]))
         axis.set_title("Mean learning curves")
-        figure.legend(loc="outside upper left", ncols=4, fontsize=LABEL_POINTS + 0.5)
+        handles, labels = axis.get_legend_handles_labels()
+        columns = legend_columns(labels, figure.get_figwidth())
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
         settle(figure)
     return figure
 
@@ -172,7 +190,13 @@ def _seen_axis(axis: Axes, last: float) -> None:
 
 
 def individual_differences(
-    individuals: pd.DataFrame, curves: pd.DataFrame | None = None, *, people: str = PEOPLE, size: float = 0.05
+    individuals: pd.DataFrame,
+    curves: pd.DataFrame | None = None,
+    model: pd.DataFrame | None = None,
+    *,
+    people: str = PEOPLE,
+    name: str = "model",
+    size: float = 0.05,
 ) -> Figure | None:
     """Single participants: their learning curves, and their mean accuracies beside the model's (Figure 8).
 
@@ -181,7 +205,9 @@ def individual_differences(
     Args:
         individuals: See the module.
         curves: Their learning curves, or None.
+        model: `trial, accuracy` of the model, means over subtasks, or None.
         people: What to call people.
+        name: What to call the model.
         size: Of the tests.
 
     Returns:
@@ -192,14 +218,16 @@ def individual_differences(
     rows = individuals.sort_values("accuracy", kind="stable").reset_index(drop=True)
     has_curves = curves is not None and len(curves) > 0
     with figure_style():
-        figure = new_figure(9.6 if has_curves else 5.2, max(3.4, 0.19 * len(rows) + 1.3))
+        figure = new_figure(9.6 if has_curves else 5.2, max(3.8, 0.125 * len(rows) + 1.3))
         axes = list(figure.subplots(1, 1 + has_curves, squeeze=False).flat)
         if curves is not None and has_curves:
             _participant_curves(axes[0], curves, [str(p) for p in rows["participant"].iloc[[0, -1]]])
-        _participant_points(axes[-1], rows, people, size)
-        figure.legend(
-            *axes[-1].get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=LABEL_POINTS + 0.5
-        )
+        if model is not None and has_curves:
+            axes[0].plot(model["trial"], model["accuracy"], color=MODEL_COLOURS[0], linewidth=1.8)
+        _participant_points(axes[-1], rows, people, name, size)
+        handles, labels = axes[-1].get_legend_handles_labels()
+        columns = legend_columns(labels, figure.get_figwidth())
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
         settle(figure)
     return figure
 
@@ -213,11 +241,11 @@ def _participant_curves(axis: Axes, curves: pd.DataFrame, ends: Sequence[str]) -
                   alpha=1.0 if marked else 0.6, linestyle="--" if marked else "-")  # fmt: skip
         if marked:
             axis.annotate(f" {name}", (trial[-1], line[-1]), fontsize=LABEL_POINTS, va="center", annotation_clip=False)
-    accuracy_axis(axis)
-    axis.set(xlabel="trial", xlim=(trial[0], trial[-1]), title=f"Mean over subtasks (smoothed over {WINDOW} trials)")
+    accuracy_axis(axis, low=0.45)
+    axis.set(xlabel="trial", xlim=(trial[0], trial[-1]), title=f"Means over subtasks, smoothed over {WINDOW} trials")
 
 
-def _participant_points(axis: Axes, rows: pd.DataFrame, people: str, size: float) -> None:
+def _participant_points(axis: Axes, rows: pd.DataFrame, people: str, name: str, size: float) -> None:
     y, x = np.arange(len(rows)), rows["accuracy"].to_numpy(float)
     p = rows["p_adjusted"].to_numpy(float) if "p_adjusted" in rows else np.full(len(rows), np.nan)
     model = rows["accuracy_model"].to_numpy(float) if "accuracy_model" in rows else np.full(len(rows), np.nan)
@@ -230,8 +258,10 @@ def _participant_points(axis: Axes, rows: pd.DataFrame, people: str, size: float
                 x[told], y[told], "s", color=PEOPLE_COLOUR, markerfacecolor=face, markersize=5, label=label, zorder=3
             )
     if np.isfinite(model).any():
-        axis.axvline(float(np.nanmean(model)), color=MODEL_COLOURS[0], linewidth=1.6, label="model", zorder=1)
-    axis.set_yticks(y, [str(name) for name in rows["participant"]], fontsize=min(LABEL_POINTS, 7.0))
+        axis.axvline(float(np.nanmean(model)), color=MODEL_COLOURS[0], linewidth=1.6, label=name, zorder=1)
+    axis.set_yticks(
+        y, [str(name) for name in rows["participant"]], fontsize=min(LABEL_POINTS, 6.5 if len(rows) > 30 else 7.0)
+    )
     axis.set(xlabel="mean accuracy (± s.e. over subtasks)", ylim=(-0.7, len(rows) - 0.3), title="Participants")
     axis.grid(True, axis="x")
     axis.grid(False, axis="y")

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from humanlike.data.object_learning import HIGH_VARIATION
 from humanlike.reports.object_learning_curves import (
     MODEL_KEY,
     individual_differences,
@@ -26,6 +27,7 @@ from humanlike.reports.object_learning_curves import (
 from humanlike.reports.object_learning_patterns import accuracy_by_phase, one_shot_by_kind, one_shot_pattern
 from humanlike.reports.object_learning_scores import (
     MSEN,
+    STRONG,
     accuracy_and_consistency,
     rules_by_layer,
     score_by_depth,
@@ -37,7 +39,7 @@ from humanlike.types import Score
 
 EXPERIMENT_WORDS = {"high_variation": "many views", "one_shot": "one view"}
 KEY = "object_learning"
-STRONG = "strong baselines"
+REFERENCE = "reference model"
 
 FIGURE_TITLES: Mapping[str, str] = {
     "subtask_curves": "Learning curves, subtask by subtask (Figure 1 D)",
@@ -60,13 +62,14 @@ CAPTIONS: Mapping[str, str] = {
     "number of sessions of {people} sets.",
     "rules_by_layer": "The network whose best model is the best of all.",
     "depth": "Means over update rules; bands from the best to the worst rule.",
-    "accuracy_consistency": "Consistency: whether a model finds the same subtasks hard as {people} do.",
+    "accuracy_consistency": "Consistency: whether a model finds the same subtasks hard as {people} do. Bands: 95% "
+    "ranges of {people}.",
     "curves": "Accuracy over all subtasks; the band is one standard error of {people}.",
     "phases": "Early: after 1 to 5 images; late: trials 95 to 100. Bars are 95% intervals of {people}.",
     "one_shot": "Bars are 95% intervals of {people}, and standard errors of the model.",
     "one_shot_kinds": "Means over the levels of a transformation; bars are 95% intervals of {people}.",
     "experiments": "Dashed: the noise floors.",
-    "individuals": "Mean accuracy of every participant who did all subtasks.",
+    "individuals": "Participants who did all subtasks; the best and the worst of them are named.",
 }
 
 
@@ -117,8 +120,9 @@ def run_figures(score: Score) -> dict[str, Figure]:
         board["is_strong"] = key == f"{reference['layer']}/{reference.get('rule')}"
         first = models.iloc[0]
         lines = {"floor": first.get("noise_floor"), "random_guess": first.get(f"random_guess_{column[5:]}")}
-        drawn |= dict(_scores(board, column, lines, "", people))
-    return {name: figure for name, figure in drawn.items() if figure is not None}
+        drawn |= dict(_scores(board, column, lines, "", people, REFERENCE, _people_range(tables)))
+    known = {name: figure for name, figure in drawn.items() if figure is not None}
+    return {name: known[name] for name in FIGURE_TITLES if name in known}
 
 
 def sweep_figures(
@@ -146,7 +150,8 @@ def sweep_figures(
             floors[experiment] = float(lines.get("floor", float("nan")))
             rows = board[board["experiment"] == experiment]
             strong = rows[rows["is_strong"]] if strong is None else strong
-            drawn |= dict(_scores(rows, column, lines, f"_{experiment}", people))
+            spread = _people_range(known) if experiment == HIGH_VARIATION else None
+            drawn |= dict(_scores(rows, column, lines, f"_{experiment}", people, STRONG, spread))
     drawn |= dict(_behaviour(known, strong, people, STRONG))
     if "experiments" in known:
         drawn["experiments"] = two_experiments(known["experiments"], floors, label=_label(convention))
@@ -160,12 +165,30 @@ def _label(convention: str) -> str:
     return f"{MSEN} ({convention.replace('_', ' ')})"
 
 
-def _scores(board: pd.DataFrame, column: str, lines: Mapping[str, Any], suffix: str, people: str) -> Drawn:
+def _people_range(tables: Mapping[str, pd.DataFrame]) -> tuple[float, float] | None:
+    """95% interval of people's accuracy over everything; None where the tables do not hold it."""
+    phases = tables.get("phases")
+    if phases is None or not {"people_ci_low", "people_ci_high"} <= set(phases):
+        return None
+    rows = phases[(phases["phase"] == "all") & (phases["quartile"].astype(str) == "all")]
+    return (float(rows["people_ci_low"].iloc[0]), float(rows["people_ci_high"].iloc[0])) if len(rows) else None
+
+
+def _scores(
+    board: pd.DataFrame,
+    column: str,
+    lines: Mapping[str, Any],
+    suffix: str,
+    people: str,
+    name: str,
+    people_range: tuple[float, float] | None,
+) -> Drawn:
     label = _label(column.removeprefix("msen_"))
-    yield f"scores{suffix}", score_distribution(board, column, lines, label=label)
+    yield f"scores{suffix}", score_distribution(board, column, lines, label=label, name=name)
     yield f"depth{suffix}", score_by_depth(board, column, lines, label=label)
     yield f"rules_by_layer{suffix}", rules_by_layer(board, column, label=label)
-    yield f"accuracy_consistency{suffix}", accuracy_and_consistency(board, people=people)
+    figure = accuracy_and_consistency(board, column, people_range, people=people, name=name, label=label)
+    yield f"accuracy_consistency{suffix}", figure
 
 
 def _behaviour(tables: Mapping[str, pd.DataFrame], chosen: pd.DataFrame | None, people: str, name: str) -> Drawn:
@@ -186,5 +209,18 @@ def _behaviour(tables: Mapping[str, pd.DataFrame], chosen: pd.DataFrame | None, 
         intervals = tables.get("one_shot_kinds")
         yield "one_shot_kinds", one_shot_by_kind(tables["one_shot"], chosen, intervals, people=people, name=name)
     if "individuals" in tables:
-        curves = tables.get("individual_curves")
-        yield "individuals", individual_differences(tables["individuals"], curves, people=people)
+        yield "individuals", _individuals(tables, people)
+
+
+def _individuals(tables: Mapping[str, pd.DataFrame], people: str) -> Figure | None:
+    """Participants beside the model that their table names, with its curve where that is known."""
+    individuals, name, model = tables["individuals"], "model", None
+    key = [str(individuals[c].iloc[0]) for c in MODEL_KEY if c in individuals]
+    shown = tables.get("subtask_curves")
+    if shown is not None and "accuracy" in shown:
+        own = [str(shown[c].iloc[0]) for c in MODEL_KEY if c in shown]
+        if not key or key == own:
+            key, model = own, shown.groupby("trial")["accuracy"].mean().reset_index()
+    return individual_differences(
+        individuals, tables.get("individual_curves"), model, people=people, name=", ".join(key) or name
+    )

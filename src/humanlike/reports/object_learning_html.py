@@ -20,6 +20,7 @@ from humanlike.reports.study_tables import fixed
 BROAD = ("subtask_curves", "phases", "one_shot", "individuals")
 """Figures with several panels side by side, which take the whole width."""
 
+
 def render_sweep(record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], figures: Mapping[str, str]) -> str:
     """The report of a sweep as HTML text.
 

@@ -100,6 +100,14 @@ _HEADS = {
     "rank": "rank",
 }
 
+_SMALL: Mapping[str, tuple[str, ...]] = {
+    "summary": ("best", "median", "floor", "random_guess"),
+    "rank_groups": ("estimate", "ci_low"),
+    "rules": ("best", "mean", "median"),
+    "depth": ("best", "last"),
+}
+"""Table → columns of squared errors, which three decimals would make alike."""
+
 _BOARD = (
     "experiment", "place", "is_strong", "backbone", "layer", "relative_depth", "rule", "msen_", "lapse_rate",
     "accuracy", "early_accuracy", "late_accuracy", "consistency", "p_null",
@@ -132,7 +140,8 @@ def printed_table(name: str, table: pd.DataFrame, observers: Observers) -> Table
             if column.endswith(end) and start in heads:
                 heads[column] = heads[start] + end.removeprefix("_ci")
     shown = table.rename(columns=heads)
-    return table_view(name, title, shown, observers, caption.format(people=observers.people))
+    small = [*(str(c) for c in shown if str(c).startswith(MSEN)), *_SMALL.get(name, ())]
+    return table_view(name, title, shown, observers, caption.format(people=observers.people), fine=small)
 
 
 OF_REFERENCE = ("phases", "one_shot_kinds")

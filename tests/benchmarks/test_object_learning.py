@@ -250,6 +250,49 @@ def test_wrong_use_is_a_sentence(backbone, data, tmp_path):
         run(backbone, None, tmp_path)
 
 
+def test_a_convention_that_needs_more_images_is_left_out_or_refused(backbone, data, tmp_path):
+    few = replace(data, images=images("abcdef", 60, "images"))
+    found = run(backbone, few, tmp_path)
+    assert "convention_needs_more_images:paper_text" in found.result.flags
+    assert found.result.scores["msen_paper_text"].value is None
+    assert found.result.scores["msen_v2"].value < found.result.scores["msen_paper"].value
+    with pytest.raises(ValueError, match="some objects have fewer; use convention=paper"):
+        run(backbone, few, tmp_path, convention="paper_text")
+
+
+def test_the_convention_is_the_protocol_and_compat_is_said(backbone, tmp_path):
+    data = one_shot_data(SimulatedPeople("tiny", "2", "square", lapse=0.05, sessions=40))
+    sound = run(backbone, data, tmp_path, sessions=60)
+    fault = run(backbone, data, tmp_path, sessions=60, compat=True)
+    assert (sound.result.protocol["preset"], sound.result.protocol["overridden"]) == ("paper", [])
+    assert fault.result.protocol["overridden"] == ["compat"]
+    assert "catch_rate_of_last_sessions_only" in fault.result.flags
+    for name in ("msen_paper", "msen_paper_text"):
+        assert fault.result.scores[name] == sound.result.scores[name]
+    # Two subtasks, the same forty people: the last sessions are those of the second subtask.
+    rate = {r: x.result.tables["models"]["lapse_rate_people_v2"].iloc[0] for r, x in (("all", sound), ("last", fault))}
+    assert rate["last"] != rate["all"]
+    kinds = sound.result.tables["one_shot_kinds"].set_index(["layer", "rule"]).loc[("2", "square")]
+    assert kinds["transformation"].tolist() == ["blur", "noise"]
+    np.testing.assert_allclose(kinds["difference"], kinds["accuracy"] - kinds["accuracy_people"])
+
+
+def test_models_are_ranked_and_the_truth_and_single_people_are_told(backbone, data, tmp_path):
+    found = run(backbone, data, tmp_path)
+    tables, facts = found.result.tables, found.result.details["object_learning"]
+    assert tables["rank_groups"]["rank"].min() == 1
+    assert facts["truth"]["layer_is_best"]
+    assert facts["truth"]["rule_in_top_group"]
+    best = tables["rank_groups"].iloc[0]
+    assert facts["truth"]["top_group"][0] == f"{best['layer']}/{best['rule']}"
+    assert tables["individuals"]["n_subtasks"].eq(3).all()
+    assert facts["individuals"]["did_all"] == 30
+    assert any("top rank group" in note for note in found.result.details["notes"])
+    own = tables["subtasks"].query("layer == '2' and rule == 'square'").set_index("subtask")["accuracy"]
+    curves = tables["subtask_curves"].groupby("subtask")["accuracy"].mean()
+    pd.testing.assert_series_equal(own.sort_index(), curves.sort_index(), check_names=False)
+
+
 def test_features_of_a_gram_matrix():
     x_ND = np.random.default_rng(1).normal(size=(6, 3))
     back_NN = features_of(x_ND @ x_ND.T)

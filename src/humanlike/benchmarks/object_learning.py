@@ -24,7 +24,7 @@ from humanlike.benchmarks.object_learning_people import (
     with_known_people,
 )
 from humanlike.benchmarks.object_learning_scores import LayerResult, layer_result
-from humanlike.benchmarks.object_learning_sessions import ModelSessions
+from humanlike.benchmarks.object_learning_sessions import ModelSessions, has_enough_images
 from humanlike.benchmarks.object_learning_tables import Study, assembled
 from humanlike.data.object_learning import HIGH_VARIATION, ObjectLearningData, SimulatedPeople
 from humanlike.files import sha256_value, write_json
@@ -34,6 +34,8 @@ from humanlike.stats.learning_resampling import SessionDraws, draw_sessions
 from humanlike.types import BenchmarkResult
 
 PAPER_RULE_NAMES = tuple(rule.name for rule in PAPER_RULES)
+TABLES = 2
+"""Of the tables that are kept of a finished layer: another number makes them anew."""
 TRUTH = Encoding(layers=())
 """Simulated people see images in this way, whatever way the model is asked to (but for the size)."""
 
@@ -183,6 +185,11 @@ class ObjectLearningBenchmark:
                 f"benchmark=object_learning needs an experiment of object learning, got {type(data).__name__}; use "
                 "dataset=novel_objects, for example"
             )
+        if not has_enough_images(data, CONVENTIONS[self.convention].simulation.trial_order):
+            raise ValueError(
+                f"{data.name}: under convention={self.convention} all {data.num_trials} trials of a session may show "
+                "one object, no image twice, and some objects have fewer; use convention=paper"
+            )
         reference = layer or backbone.default_layer
         with TemporaryDirectory() as temporary:
             root = Path(cache_dir if cache_dir is not None else temporary)
@@ -256,6 +263,7 @@ class ObjectLearningBenchmark:
         """Layer → result; finished ones are read, others are computed and kept."""
         facts = {
             "version": self.version,
+            "tables": TABLES,
             "features": encoded.store.key,
             "people": None if people is None else people.digest,
             "subtasks": data.subtask_names,

@@ -15,7 +15,7 @@ import pandas as pd
 from humanlike.backbones.gram import LayerGram
 from humanlike.benchmarks.object_learning_conventions import CONVENTIONS, Simulation
 from humanlike.benchmarks.object_learning_people import HighVariationPeople
-from humanlike.benchmarks.object_learning_sessions import ModelSessions
+from humanlike.benchmarks.object_learning_sessions import ModelSessions, has_enough_images
 from humanlike.stats.learning_bootstrap import MSEnEstimate, bootstrap_sums, interval_of_msen
 from humanlike.stats.learning_null import p_value
 from humanlike.stats.learning_phases import PHASES, phase_table
@@ -90,6 +90,8 @@ def layer_result(
     k_RST, main_sessions = np.empty(0), list[np.ndarray]()
     calibrated: dict[float, tuple[np.ndarray, ...]] = {}
     for simulation in simulations_of(main):
+        if not has_enough_images(sessions.data, simulation.trial_order):
+            continue  # the convention's scores are missing, and the run is flagged
         quantile = simulation.norm_quantile
         calibrated[quantile] = calibrated.get(quantile) or gram.calibrated(quantile)
         correct = sessions.simulate(calibrated[quantile], simulation)
@@ -121,6 +123,8 @@ def _add_scores(
     main: str,
 ) -> None:
     for name, convention in CONVENTIONS.items():
+        if name not in kept:
+            continue
         null_B = people.null.values_B("refitted" if name == "v2" else "paper", convention.switches)
         floor, guess = people.null.noise_floor, people.random_guess(convention.switches)
         for row, estimate in zip(rows, kept[name], strict=True):

@@ -133,6 +133,19 @@ def _draws(
 _kept_draws = functools.lru_cache(maxsize=MOST_KEPT)(_draws)
 
 
+def has_enough_images(data: ObjectLearningData, trial_order: str) -> bool:
+    """Whether sessions without repeated images can be drawn: by "paper_text" all trials may show one object.
+
+    Args:
+        data: The experiment; of pairs with too few images under a permutation there is none.
+        trial_order: See `humanlike.benchmarks.object_learning_conventions.Simulation`.
+    """
+    if data.experiment != HIGH_VARIATION or trial_order == "permutation":
+        return True
+    number = data.images.table["category"].value_counts()
+    return bool(number[sorted({name for pair in data.subtasks for name in pair})].min() >= data.num_trials)
+
+
 def features_of(gram_NN: np.ndarray) -> np.ndarray:
     """(N, N) rows whose inner products are the given ones: the images' features, turned into as many axes as images.
 

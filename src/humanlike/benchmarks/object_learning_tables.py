@@ -16,7 +16,7 @@ from humanlike.benchmarks.object_learning_findings import findings, subtask_tabl
 from humanlike.benchmarks.object_learning_one_shot import OneShotSide
 from humanlike.benchmarks.object_learning_people import HighVariationPeople
 from humanlike.benchmarks.object_learning_scores import LayerResult
-from humanlike.benchmarks.object_learning_sessions import ModelSessions
+from humanlike.benchmarks.object_learning_sessions import ModelSessions, has_enough_images
 from humanlike.data.object_learning import ObjectLearningData, SimulatedPeople
 from humanlike.types import BenchmarkResult, ScoreValue
 
@@ -263,6 +263,10 @@ def _flags(study: Study) -> tuple[str, ...]:
         "simulated_participants": data.simulated or bool(getattr(data.people, "simulated", False)),
         "no_people": people is None,
         "calibrated_on_the_experiments_images": data.warmup is None,
+        **{
+            f"convention_needs_more_images:{c.name}": not has_enough_images(data, c.simulation.trial_order)
+            for c in CONVENTIONS.values()
+        },
         f"layers_passed_over:{study.encoded.passed_over}": study.encoded.passed_over,
         f"layer_fixed_beforehand:{study.reference}": True,
         "features_not_projected": study.record["encoding"]["projection"] == "none",

@@ -162,6 +162,8 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "says.",
     "layers_passed_over": "{count} layer(s) are wider than benchmark.widest and were not among those to choose from.",
     "calibrated_on_the_experiments_images": "There are no warm-up images: features are calibrated on the experiment's.",
+    "convention_needs_more_images": "There is no score by the convention {count}: all trials of a session may show one "
+    "object, and some objects have fewer images.",
     "features_not_projected": "Features are not projected, unlike the paper's: this is another model.",
     "catch_rate_of_last_sessions_only": "compat=true: under v2 people's catch rate is that of each one's last session "
     "alone, a fault of the authors' current code.",

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 _JUDGED = {
-    "f1": ("F1", "of the judge's \u201cpresent\u201d and the annotation's; a judge that always says present is no 0"),
+    "f1": ("F1", "harmonic mean of precision and recall; high already for a judge that always says present"),
     "balanced_accuracy": ("balanced accuracy", "mean of recall and specificity; 0.5 for a judge that looks at nothing"),
     "precision": ("precision", "share of the elements called present that the annotation has"),
     "recall": ("recall", "share of the annotated elements that the judge sees"),
@@ -87,13 +87,13 @@ def source_notes(details: Mapping[str, Any]) -> list[str]:
     Example:
         >>> notes = source_notes({"judge": {"source": "a head"}, "elements": {"source": "shipped@01", "concepts": 2}})
         >>> notes[0].split(". ")[0]
-        'Visual ratio v: elements judged by a head, taken from the lists shipped@01 (2 concepts)'
+        'The visual ratio v is of the elements in shipped@01 (2 concepts), judged by a head'
     """
     judge, elements = details.get("judge") or {}, details.get("elements") or {}
     if not (judge and elements):
         return []
-    lists = f"the lists {elements.get('source')} ({elements.get('concepts')} concepts)"
-    text = f"Visual ratio v: elements judged by {judge.get('source')}, taken from {lists}."
+    lists = f"{elements.get('source')} ({elements.get('concepts')} concepts)"
+    text = f"The visual ratio v is of the elements in {lists}, judged by {judge.get('source')}."
     if judge.get("threshold") is not None:
         text += f" An element counts as present from a probability of {judge['threshold']:g}."
     coverage = judge.get("coverage")

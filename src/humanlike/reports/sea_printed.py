@@ -58,7 +58,10 @@ def _words(name: str, table: pd.DataFrame) -> tuple[str, pd.DataFrame, Observers
 def _by_condition(conditions: pd.DataFrame, unit: str) -> pd.DataFrame:
     """Mean ± s.d. as text, a row a quantity and a column a condition, as the paper prints it."""
     columns = {
-        condition_label(float(row["condition"]), unit): [with_error(row[m], row[f"{m}_sd"], 2) for m in MEASURES]
+        condition_label(float(row["condition"]), unit): [
+            with_error(row[m], row[f"{m}_sd"], 2).replace(" ", "\u00a0")  # no entry is broken on a phone
+            for m in MEASURES
+        ]
         for row in conditions.to_dict("records")
     }
-    return pd.DataFrame({"": [SHORT_TITLES.get(m, TITLES[m]) for m in MEASURES], **columns})
+    return pd.DataFrame({"quantity": [SHORT_TITLES.get(m, TITLES[m]) for m in MEASURES], **columns})

@@ -85,4 +85,6 @@ def test_too_few_give_nothing_and_say_why(people, model):
     with pytest.raises(NotPossibleError, match="one by one"):
         against_best(None, None, board)
     with pytest.raises(NotPossibleError, match="every subtask"):
-        against_best(table, model.assign(backbone="n", layer="other", rule="square"), board)
+        against_best(
+            table, model.assign(experiment="high_variation", backbone="n", layer="other", rule="square"), board
+        )

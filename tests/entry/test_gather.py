@@ -37,7 +37,7 @@ def write_run(folder, backbone, *, experiment="high_variation", shift=0.0, seed=
         [models[key[1:]].assign(trial=t, accuracy=0.5 + 0.01 * t, accuracy_people=0.5 + 0.02 * t) for t in (1, 2, 3)]
     )
     pairs = ["a,b", "c,d", "e,f"]
-    subtasks = pd.concat([models[key[1:]].assign(subtask=s, accuracy=0.6 + 0.1 * k) for k, s in enumerate(pairs)])
+    subtasks = pd.concat([models[key].assign(subtask=s, accuracy=0.6 + 0.1 * k) for k, s in enumerate(pairs)])
     participants = pd.DataFrame(
         [(f"p{p}", s, 0.5 + 0.1 * p + 0.1 * k) for p in (1, 2) for k, s in enumerate(pairs)],
         columns=["participant", "subtask", "accuracy"],

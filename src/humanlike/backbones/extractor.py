@@ -131,7 +131,7 @@ class FeatureExtractor(pl.LightningModule):
             if not finite_N.all():
                 item = items[int(np.flatnonzero(~finite_N)[0])]
                 raise ValueError(
-                    f"{self.backbone.name}: layer {layer!r} gives NaN or infinity for item {item} "
+                    f"{self.backbone.name}: layer {layer.split('|')[0]!r} gives NaN or infinity for item {item} "
                     f"({self.batches.images.describe(item)}) in {self.dtype_name}, and for {int((~finite_N).sum())} "
                     "image(s) of its micro-batch; check the weights and the transform, or use dtype=float32"
                 )

@@ -278,11 +278,14 @@ class ObjectLearningBenchmark:
             kept = None if self.learners else _read(path)  # a learner of the user's own may have changed
             if kept is None:
                 gram = encoded.read(layer)
-                if isinstance(people, OneShotSide) or data.experiment != HIGH_VARIATION:
-                    side = people if isinstance(people, OneShotSide) else None
-                    kept = one_shot_layer(gram, sessions, side, self.convention)
-                else:
-                    kept = layer_result(gram, sessions, people, draws, self.convention)
+                try:
+                    if isinstance(people, OneShotSide) or data.experiment != HIGH_VARIATION:
+                        side = people if isinstance(people, OneShotSide) else None
+                        kept = one_shot_layer(gram, sessions, side, self.convention)
+                    else:
+                        kept = layer_result(gram, sessions, people, draws, self.convention)
+                except ValueError as error:
+                    raise ValueError(f"{encoded.backbone}, layer {layer}: {error} (benchmark.layers)") from error
                 write_json(path, kept.to_json())
             results[layer] = kept
         return results

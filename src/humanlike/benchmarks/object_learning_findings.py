@@ -36,7 +36,7 @@ class Findings:
 
 
 def subtask_table(models: pd.DataFrame, share_RS: np.ndarray, data: ObjectLearningData) -> pd.DataFrame:
-    """Mean accuracy over trials: `backbone, layer, rule, subtask, accuracy`, one row a model and subtask.
+    """Mean accuracy over trials: `experiment, backbone, layer, rule, subtask, accuracy`, a row a model and subtask.
 
     Args:
         models: One row a model.
@@ -44,7 +44,7 @@ def subtask_table(models: pd.DataFrame, share_RS: np.ndarray, data: ObjectLearni
         data: The experiment.
     """
     names = data.subtask_names
-    key = models[["backbone", "layer", "rule"]]
+    key = models[["experiment", "backbone", "layer", "rule"]]
     table = key.loc[key.index.repeat(len(names))].reset_index(drop=True)
     return table.assign(subtask=np.tile(names, len(models)), accuracy=share_RS.ravel())
 

@@ -113,7 +113,7 @@ def against_best(
 
     Args:
         participants: As `participant_table` gives it; None where people are not known one by one.
-        subtasks: `backbone, layer, rule, subtask, accuracy` of every model, or None.
+        subtasks: `experiment, backbone, layer, rule, subtask, accuracy` of every model, or None.
         board: The leaderboard, the best first.
         seed: Global seed of the permutations.
 
@@ -123,7 +123,7 @@ def against_best(
     if participants is None or subtasks is None:
         raise NotPossibleError("participants are not known one by one (participants.parquet, subtasks.parquet)")
     best = board[(board["experiment"] == HIGH_VARIATION) & (board["place"] == 1)]
-    own = subtasks.merge(best[list(MODEL)], on=list(MODEL))
+    own = subtasks.merge(best[["experiment", *MODEL]], on=["experiment", *MODEL])
     found = individual_tables(participants, own, seed=seed) if len(own) else {}
     if not found:
         raise NotPossibleError("fewer than two participants did every subtask")

@@ -9,7 +9,7 @@ Tables in (those that are missing leave their analyses out, with the reason):
         p_value`.
     one_shot: `backbone, layer, rule, transformation, level, accuracy, accuracy_people`.
     one_shot_kinds: `backbone, layer, rule`, then as `humanlike.stats.learning_transformations` gives it.
-    subtasks: `backbone, layer, rule, subtask, accuracy`; participants: `participant, subtask, accuracy`.
+    subtasks: `experiment, backbone, layer, rule, subtask, accuracy`; participants: `participant, subtask, accuracy`.
 Further tables are handed on as they are.
 
 A model is one row of (backbone, layer, rule); an encoding stage is one of (backbone, layer). Low MSE_n is good.

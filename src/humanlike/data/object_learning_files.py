@@ -94,7 +94,7 @@ def by_hand(root: Path) -> str:
     """How a person gets the published files."""
     return (
         f"By hand: open {PAGE}, choose 'Download as zip', and save the zip as {root / ZIPS[0]} (it is unpacked here), "
-        "or set fetch=true on a machine with a network"
+        "or set dataset.fetch=true on a machine with a network"
     )
 
 

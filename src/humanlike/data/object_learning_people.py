@@ -161,13 +161,19 @@ def check_sessions(
         ValueError: Naming the subtask, and the participant where there is one.
     """
     if people.correct_ST.shape[1] != trials or (people.correct_ST < 0).any():
-        raise ValueError(f"{where}: every session must have {trials} trials; sessions of unequal length were given")
+        raise ValueError(
+            f"{where}: every session must have {trials} trials; sessions of unequal length were given: "
+            "leave out those that are not complete"
+        )
     if people.subtask_S.min() < 0 or people.subtask_S.max() >= subtasks:
         raise ValueError(f"{where}: subtask_S must lie in 0 … {subtasks - 1}")
     number = np.bincount(people.subtask_S, minlength=subtasks)
     if (number < 2).any():
         s = int(np.argmax(number < 2))
-        raise ValueError(f"{where}: subtask {names[s]} has {number[s]} session(s); its variance needs at least 2")
+        raise ValueError(
+            f"{where}: subtask {names[s]} has {number[s]} session(s); its variance needs at least 2: leave the "
+            "subtask out (dataset.subtasks)"
+        )
     if once:
         pairs = pd.Series(list(zip(people.subtask_S.tolist(), people.participant_S.tolist(), strict=True)))
         if pairs.duplicated().any():

@@ -133,7 +133,8 @@ def people_from(
         session = length.index[(length != wanted).to_numpy()][0]
         raise ValueError(
             f"{where}: session {session} has {length[session]} trials and {wanted} are expected "
-            f"({int((length != wanted).sum())} of {len(length)} sessions are of another length)"
+            f"({int((length != wanted).sum())} of {len(length)} sessions are of another length); "
+            "complete the file, or leave those sessions out of it"
         )
     shape = (len(length), wanted)
     image_ST = _image_rows(trials, images, where).reshape(shape)

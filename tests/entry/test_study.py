@@ -123,11 +123,13 @@ def test_a_rerun_skips_what_is_finished_and_goes_on_past_a_failure(finished, com
         (["backbones=[random_tinny]"], "did you mean random_tiny"),
         (["backbones=some"], "it is a list of names, or seva_table2"),
         (["runs=[/nowhere]"], "holds no score.json"),
+        (["runs={mine: /nowhere}"], "holds no score.json"),
         (["benchmark=fixed_labels"], "a study is of benchmark=seva"),
         (["backbones=[]", "simulated={}"], "needs at least one model"),
         (["backbones=[]", "analyses=[inferrence]"], "analyses names 'inferrence'"),
         (["backbones=[]", "machine_answers=/nowhere"], "where no .parquet file is"),
         (["backbones=[]", "machine_sketches=sevaclipasso"], "did you mean"),
+        (["backbones=[]", "machine_sketches=seva_clipasso"], "name it with machine_root=FOLDER"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is_computed(tmp_path, capsys, arguments, sentence):

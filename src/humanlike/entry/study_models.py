@@ -164,7 +164,8 @@ def named_runs(config: DictConfig, backbones: Iterable[str]) -> dict[str, Path]:
     taken = {*backbones}
     for name, folder in by_name:
         path = Path(str(folder)).expanduser()
-        own = str(name or read_record(path)["backbone"])
+        record = read_record(path)  # of named ones too: an unfinished run is told before anything is computed
+        own = str(name or record["backbone"])
         if own in taken:
             raise ValueError(
                 f"the run {path} is of {own!r}, a name that another model of the study has; give it a name of its own: "
@@ -227,7 +228,7 @@ def machine_sketches_of(config: DictConfig) -> Sketches | None:
     """The configured data set of a machine's sketches, or None.
 
     Raises:
-        ValueError: When there is no such data set.
+        ValueError: When there is no such data set, or it needs a folder and none is named.
     """
     from omegaconf import OmegaConf
 
@@ -246,6 +247,8 @@ def machine_sketches_of(config: DictConfig) -> Sketches | None:
     assert isinstance(own, dict)
     if config.machine_root is not None:
         own["root"] = str(config.machine_root)
+    if own.get("root") == "???":
+        raise ValueError(f"machine_sketches={name} lies in a folder of its own: name it with machine_root=FOLDER")
     return build(OmegaConf.create(own))
 
 

@@ -194,7 +194,7 @@ def _text(value: Any, column: str, named: set[str], observers: Observers) -> Cel
         text = observers.label(text)
     elif column in _METRIC_COLUMNS or (column in ("first", "second") and text in TITLES):
         text = short_title(text)
-    return Cell(text, text, "formula" if column == "formula" else "")
+    return Cell(text, text, "prose" if column in ("formula", "note") else "")
 
 
 def _key(value: Any) -> str:

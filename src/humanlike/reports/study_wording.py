@@ -234,7 +234,7 @@ def head(column: str) -> str:
 
 
 def study_flag(flag: str) -> str:
-    """A flag of a study in words: `flag`, `flag:COUNT`, or `flag:MODEL[:about]`.
+    """A flag of a study in words: `flag`, `flag:COUNT`, `flag:MODEL[:about]`, or `what: more of it` as it is.
 
     Example:
         >>> study_flag("simulated_model:twin")
@@ -243,11 +243,13 @@ def study_flag(flag: str) -> str:
         'net: 3 sketches were not answered by that model and are left out of its scores.'
         >>> study_flag("empty_cells:net:4")
         'net: 4 cell(s) (concept × condition) are empty and left out.'
+        >>> study_flag("counts deviate: concepts: 40, expected 128")
+        'Counts deviate: concepts: 40, expected 128.'
     """
     name, _, rest = flag.partition(":")
     if name in FLAGS:
         return FLAGS[name].format(rest=rest.replace(":", ": "))
-    if rest.isdigit():
+    if rest.isdigit() or rest.startswith(" "):
         return flag_sentence(flag)
     named, _, about = rest.partition(":")
     sentence = flag_sentence(f"{name}:{about}" if about else name)

@@ -39,9 +39,9 @@ class MixedTables:
     """Fitted models as tables, each with the columns `analysis` and `metric`.
 
     Attributes:
-        fits: One row a model: `formula, n, groups, dropped` (rows with a missing value), `log_likelihood` (ML),
-            `log_likelihood_reml, aic, bic` (ML), `chi2, df, p_value` (likelihood-ratio test of the term `model`, NaN
-            where there is none), `converged, singular` (over all its fits), `note`.
+        fits: One row a model: `formula, n, groups, dropped` (rows with a missing value), `chi2, df, p_value`
+            (likelihood-ratio test of the term `model`, NaN where there is none), `log_likelihood` (ML),
+            `log_likelihood_reml, aic, bic` (ML), `converged, singular` (over all its fits), `note`.
         terms: One row a fixed effect: `term, estimate, std_error, statistic, df, p_value, ci_low, ci_high` of the
             REML fit with Satterthwaite's degrees of freedom, `n, converged, singular`.
         random: One row a standard deviation or correlation: `first, second, sd, correlation`, `converged, singular`.
@@ -200,13 +200,13 @@ def fit_formula(formula: Formula, rows: pd.DataFrame, note: str = "") -> MixedTa
         "singular": restricted.singular or full.singular or (test is not None and test.singular),
     }
     fact |= {
+        "chi2": np.nan if test is None else test.chi2,
+        "df": np.nan if test is None else float(test.df),
+        "p_value": np.nan if test is None else test.p_value,
         "log_likelihood": full.log_likelihood,
         "log_likelihood_reml": restricted.log_likelihood,
         "aic": full.aic,
         "bic": full.bic,
-        "chi2": np.nan if test is None else test.chi2,
-        "df": np.nan if test is None else float(test.df),
-        "p_value": np.nan if test is None else test.p_value,
         **state,
         "note": "; ".join(text for text in notes if text),
     }
@@ -301,6 +301,6 @@ def _keyed(key: Mapping[str, str], table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _not_fitted(fact: Mapping[str, object], note: str) -> MixedTables:
-    numbers = ("log_likelihood", "log_likelihood_reml", "aic", "bic", "chi2", "df", "p_value")
+    numbers = ("chi2", "df", "p_value", "log_likelihood", "log_likelihood_reml", "aic", "bic")
     row = {**fact, **dict.fromkeys(numbers, np.nan), "converged": False, "singular": False, "note": note}
     return MixedTables(pd.DataFrame([row]), pd.DataFrame(), pd.DataFrame())

@@ -47,6 +47,7 @@ def with_published(tables: MixedTables) -> MixedTables:
         Mukherjee et al. 2023 (SEVA), Section 3.
     """
     fits = tables.fits.merge(PUBLISHED_TESTS, on=["analysis", "metric"], how="left", validate="1:1")
+    fits.insert(list(fits.columns).index("chi2") + 1, "published_chi2", fits.pop("published_chi2"))
     if not len(tables.terms):
         return replace(tables, fits=fits)
     terms = tables.terms.merge(PUBLISHED_TERMS, on=["analysis", "metric", "term"], how="left", validate="1:1")

@@ -115,6 +115,41 @@ def test_values_in_the_override_grammar(value, text):
     assert OverridesParser.create().parse_override(f"key={_literal(value)}").value() == value
 
 
+def test_a_setting_that_is_an_object_is_refused():
+    with pytest.raises(TypeError, match="a text, a number, a list or a dictionary of these, got object"):
+        evaluate(benchmark__learners={"mine": object()}, benchmark="object_learning", dataset="novel_objects")
+
+
+class Nearest:
+    """A learner of the user's own: the answer to the nearest image so far."""
+
+    def reset(self, seed):
+        self.random, self.seen = np.random.default_rng(seed), []
+
+    def respond(self, x_D):
+        near = min(self.seen, key=lambda pair: np.square(pair[0] - x_D).sum(), default=None)
+        self.x, self.choice = x_D, int(self.random.integers(2)) if near is None else near[1]
+        return self.choice
+
+    def give_feedback(self, reward):
+        self.seen.append((self.x, self.choice if reward > 0 else 1 - self.choice))
+
+
+def test_a_learner_of_the_users_own_is_scored_beside_the_rules(cache):
+    settings = {
+        "dataset__subtasks": 2, "dataset__images": 20, "dataset__warmup": 8, "dataset__people": "none",
+        "benchmark__rules": ["square"], "benchmark__rule": "nearest", "benchmark__sessions": 10,
+        "benchmark__layers": "pre_logits", "benchmark__replicates": 10, "extraction__num_workers": 0,
+    }  # fmt: skip
+    own = {"nearest": Nearest()}
+    score = evaluate("random_tiny", "object_learning", "novel_objects", learners=own, **settings)
+    models = score.result.tables["models"].set_index("rule")
+    assert list(models.index) == ["square", "nearest"]
+    assert score["accuracy"] == models.loc["nearest", "accuracy"]
+    with pytest.raises(TypeError, match=r"learner 'nearest' is a int; a learner has the methods reset"):
+        evaluate("random_tiny", "object_learning", "novel_objects", learners={"nearest": 3}, **settings)
+
+
 def test_the_package_has_nothing_else():
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         humanlike.evalute  # noqa: B018

@@ -85,6 +85,7 @@ class ObjectLearningBenchmark:
 
     Raises:
         ValueError: On an unknown rule, convention or word, or a number out of range.
+        TypeError: When a learner lacks a method.
 
     References:
         Lee and DiCarlo, "An empirical assay of visual object learning in humans and baseline image-computable models".
@@ -137,6 +138,16 @@ class ObjectLearningBenchmark:
         self.learners = dict(learners or {})
         for name in self.rules:
             resolve_rule(name)
+        for name, learner in self.learners.items():
+            if not isinstance(learner, Learner):
+                raise TypeError(
+                    f"learner {name!r} is a {type(learner).__name__}; a learner has the methods reset(seed), "
+                    "respond(x_D) and give_feedback(reward)"
+                )
+            if name in self.rules:
+                raise ValueError(
+                    f"{name!r} is both a learner of your own and an update rule; call the learner otherwise"
+                )
         if rule not in (*self.rules, *self.learners):
             raise ValueError(f"rule={rule!r} is not among the rules that are run: {', '.join(self.rules)}")
         for name, value in (("sessions", sessions), ("replicates", replicates)):

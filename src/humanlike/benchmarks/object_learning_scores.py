@@ -165,11 +165,14 @@ def _add_behaviour(
 
 
 def phase_accuracies(share_ST: np.ndarray) -> dict[str, float]:
-    """Accuracy over all trials, early, and late, means over subtasks."""
+    """Accuracy over all trials, early, and late, means over subtasks; NaN where sessions are too short for a phase."""
+    last = {phase: PHASES[phase].stop for phase in ("early", "late")}
     return {
         "accuracy": float(share_ST.mean()),
-        "early_accuracy": float(share_ST[:, PHASES["early"]].mean()),
-        "late_accuracy": float(share_ST[:, PHASES["late"]].mean()),
+        **{
+            f"{phase}_accuracy": float(share_ST[:, PHASES[phase]].mean()) if stop <= share_ST.shape[1] else float("nan")
+            for phase, stop in last.items()
+        },
     }
 
 

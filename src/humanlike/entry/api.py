@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ def evaluate(
     transform: Any = None,
     name: str | None = None,
     out_dir: str | Path | None = None,
+    learners: Mapping[str, Any] | None = None,
     **overrides: Any,
 ) -> Score:
     """Score a model on a benchmark.
@@ -30,6 +31,8 @@ def evaluate(
         transform: For a callable: maps an RGB `PIL.Image` to a (3, H, W) float tensor.
         name: For a callable: its name in results.
         out_dir: Folder that gets score.json, tables and report.html; None writes nothing.
+        learners: With `benchmark="object_learning"`: name → learner of your own (`humanlike.interfaces.Learner`),
+            simulated session by session beside the update rules.
         overrides: Any setting of the command line; a dot is written as two underscores, for example
             `dataset__root="drawings"` or `benchmark__replicates=200`.
 
@@ -44,6 +47,7 @@ def evaluate(
     from humanlike.entry.conf import compose
     from humanlike.entry.environment import prepare
     from humanlike.entry.evaluate import score_from_config, write_score
+    from humanlike.entry.targets import build
 
     if out_dir is not None:
         _make_folder(Path(out_dir))
@@ -61,7 +65,8 @@ def evaluate(
             f"{', '.join(config.benchmark.parts)}"
         )
     prepare(config)
-    score, data = score_from_config(config, backbone=ready)
+    own = None if learners is None else build(config.benchmark, learners=dict(learners))
+    score, data = score_from_config(config, backbone=ready, benchmark=own)
     if score is None:
         raise RuntimeError("this process is not the first of a multi-process run and holds no score")
     if out_dir is not None:
@@ -103,5 +108,7 @@ def _literal(value: Any) -> str:
         return "{" + ",".join(f"{k}:{_literal(v)}" for k, v in value.items()) + "}"
     if isinstance(value, int | float):
         return repr(value)
+    if not isinstance(value, str | Path):
+        raise TypeError(f"a setting is a text, a number, a list or a dictionary of these, got {type(value).__name__}")
     text = str(value)
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -64,6 +65,7 @@ class ImagePass:
             if missing:
                 self.store.describe()
                 statistics = self._warmup(layers, infos)
+                gc.collect()  # the trainer and what it ran hold each other, and with them the projections' matrices
             for block in sorted({block for _, block in missing}):
                 own = tuple(layer for layer in layers if (layer, block) in missing)
                 self._block(block, own, statistics, infos)

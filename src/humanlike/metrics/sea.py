@@ -17,12 +17,10 @@ from humanlike.metrics.functional.sea import (
     DIAGNOSES,
     PARAMETER_NAMES,
     SEAParameters,
-    VisualRatio,
     diagnosis_of_terms,
-    named,
     sea_terms,
-    visual_ratio,
 )
+from humanlike.metrics.functional.visual_ratio import VisualRatio, named, visual_ratio
 
 _log = logging.getLogger(__name__)
 

@@ -23,12 +23,11 @@ from humanlike.metrics.functional.sea import (
     DIAGNOSES,
     SEAParameters,
     SEATerms,
-    VisualRatio,
     diagnosis,
     sea,
     sea_terms,
-    visual_ratio,
 )
+from humanlike.metrics.functional.visual_ratio import VisualRatio, visual_ratio
 
 __all__ = [
     "DIAGNOSES",

@@ -237,6 +237,7 @@ def _histogram(axis: Axes, values: np.ndarray, limits: tuple[float, float], colo
         va="top", fontsize=LABEL_POINTS,
     )  # fmt: skip
     axis.set_xlim(limits)
+    axis.set_xticks(np.linspace(*limits, 5))
     axis.set_yticks([])
     axis.grid(False)
     axis.spines["left"].set_visible(False)

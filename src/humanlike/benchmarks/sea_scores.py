@@ -97,8 +97,9 @@ def _with_intervals(
 def _value(value: float, low: float, high: float, n: int, unit: str) -> ScoreValue:
     if not np.isfinite(value):
         return ScoreValue(None, n=n, unit=unit)
-    bounds = (low, high) if np.isfinite([low, high]).all() else (None, None)
-    return ScoreValue(value, *bounds, n=n, unit=unit)
+    if not np.isfinite([low, high]).all():
+        return ScoreValue(value, n=n, unit=unit)
+    return ScoreValue(value, low, high, n=n, unit=unit)
 
 
 def _resampled(

@@ -180,7 +180,7 @@ def test_a_fall_is_explained_by_what_moved():
     row = {"sea": 0.5, "reward": 0.4, "penalty": 0.1, "visual_ratio": 0.5, "recognition": 0.7}
     later = {"sea": 0.2, "reward": 0.2, "penalty": 0.05, "visual_ratio": 0.75, "recognition": 0.75}
     table = pd.DataFrame([{"condition": 4.0, **row}, {"condition": 8.0, **row}, {"condition": 16.0, **later}])
-    said = "SEA falls from 8 to 16 s (0.500 to 0.200): reward -0.200, penalty -0.050, visual ratio +0.250, recognition"
+    said = "SEA falls from 8 to 16 s (0.500 to 0.200): reward −0.200, penalty −0.050, visual ratio +0.250, recognition"
     assert notes(table, "s") == [f"{said} +0.050."]
     assert notes(table.iloc[:2], "s") == []
 

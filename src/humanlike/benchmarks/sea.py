@@ -218,7 +218,9 @@ class SeaBenchmark:
             items=items_table(data, features, sketches, reading),
             conditions=conditions,
             counts=_counts(data, features, sketches, presence),
-            flags=tuple(dict.fromkeys([*data.flags, *fold_flags, *_flags(features, sketches, reading, presence)])),
+            flags=tuple(
+                dict.fromkeys([*_about_sketches(data), *fold_flags, *_flags(features, sketches, reading, presence)])
+            ),
             protocol={"preset": _preset(self.parameters), **asdict(self.parameters), "min_judged": self.min_judged},
             details={
                 "readout": dict(reading.certificate),
@@ -277,6 +279,11 @@ def _annotated(data: Sketches, elements: ElementLists, presence: Presence) -> Pr
         return None
     truth = AnnotationJudge().judge(data, elements)
     return truth if truth.coverage > 0 and truth.source != presence.source else None
+
+
+def _about_sketches(data: Sketches) -> list[str]:
+    """The flags of a data set but that of its people, who are not asked here."""
+    return [flag for flag in data.flags if flag != "simulated_participants"]
 
 
 def _counts(data: Sketches, features: Features, sketches: JudgedSketches, presence: Presence) -> dict[str, int]:

@@ -119,7 +119,7 @@ def notes(conditions: pd.DataFrame, unit: str) -> list[str]:
             f"SEA falls from {before['condition']:g} to {after['condition']:g} {unit}".rstrip()
             + f" ({before['sea']:.3f} to {after['sea']:.3f}): {moved}."
         )
-    return said
+    return [text.replace("-", "−") for text in said]
 
 
 def judgments_table(presence: Presence, truth: Presence | None) -> pd.DataFrame:

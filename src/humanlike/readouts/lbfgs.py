@@ -16,7 +16,7 @@ from humanlike.readouts.workers import Each
 
 MEMORY = 20
 REFRESH_PASSES = 20  # a refresh costs about three passes of one model, and all curvature pairs but one
-BLOCK_PASSES = 10  # the same where blocks of classes pay: after those the search is near its end
+BLOCK_PASSES = 8  # the same where blocks of classes pay: they are worth having early
 SETTLED = 1e-2  # relative gap below which the curvature changes little more
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 1e-6

@@ -17,7 +17,7 @@ import time
 import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from humanlike.readouts import LogisticReadout
 from humanlike.rng import generator

@@ -17,7 +17,7 @@ from humanlike.benchmarks.object_learning_one_shot import OneShotSide
 from humanlike.benchmarks.object_learning_people import HighVariationPeople
 from humanlike.benchmarks.object_learning_scores import LayerResult
 from humanlike.benchmarks.object_learning_sessions import ModelSessions, has_enough_images
-from humanlike.data.object_learning import ObjectLearningData, SimulatedPeople
+from humanlike.data.object_learning import HIGH_VARIATION, ObjectLearningData, SimulatedPeople
 from humanlike.types import BenchmarkResult, ScoreValue
 
 BLOCK_TRIALS = 10
@@ -122,12 +122,14 @@ def _scores(study: Study, row: Mapping[str, Any]) -> dict[str, ScoreValue]:
     scores = {}
     for name in (study.convention, *(c for c in CONVENTIONS if c != study.convention)):
         scores[f"msen_{name}"] = _value(row, f"msen_{name}", cells, "accuracy²")
-    scores["lapse_rate"] = _value(row, "lapse_rate", cells)
+    many_views = study.data.experiment == HIGH_VARIATION
+    if many_views:
+        scores["lapse_rate"] = _value(row, "lapse_rate", cells)
     scores["noise_floor"] = _value(row, "noise_floor", cells, "accuracy²")
     scores["p_null"] = _value(row, "p_null", None)
-    scores["consistency"] = _value(row, "consistency", len(study.data.subtasks), "rho")
-    by_view = ("test_accuracy",) if "test_accuracy" in row else ()
-    for name in ("accuracy", "early_accuracy", "late_accuracy", *by_view):
+    if many_views:
+        scores["consistency"] = _value(row, "consistency", len(study.data.subtasks), "rho")
+    for name in ("accuracy", *(("early_accuracy", "late_accuracy") if many_views else ("test_accuracy",))):
         scores[name] = _value(row, name, cells)
         scores[f"{name}_people"] = _value(row, f"{name}_people", cells)
     return scores

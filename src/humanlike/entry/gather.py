@@ -21,6 +21,8 @@ LONG = ("models", "curves", "phases", "one_shot", "one_shot_kinds", "subtasks", 
 MODEL = ["backbone", "layer", "rule"]
 OF_BEST = ("subtask_curves", "participants", "individual_curves")
 """Tables of people, or of one model beside people: those of the run of the best model are kept."""
+OF_ONE_RUN = ("layer_fixed_beforehand", "layers_passed_over")
+"""What flags that say nothing about a sweep begin with."""
 FREE = ("rules", "layers", "widest", "store")
 """Settings in which runs may differ: which models they hold, and what stays on disk."""
 
@@ -99,7 +101,7 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
             raise FileNotFoundError(f"{given} holds no finished run of benchmark={BENCHMARK} with models.parquet")
         runs |= found
     _check_alike(list(runs.values()))
-    return list(runs.values())
+    return sorted(runs.values(), key=lambda run: run.experiment)  # high variation first
 
 
 def _runs_below(root: Path) -> Iterator[Run]:
@@ -239,7 +241,8 @@ def write_sweep(folder: Path, runs: Sequence[Run], result: SweepResult, conventi
     from humanlike.reports.wording import SIMULATED
 
     (folder / "sweep.json").unlink(missing_ok=True)
-    flags = list(dict.fromkeys([f for run in runs for f in run.record["flags"]] + result.flags))
+    told = [f for run in runs for f in run.record["flags"] if not f.startswith(OF_ONE_RUN)]
+    flags = list(dict.fromkeys(told + result.flags))
     simulated = SIMULATED in flags
     record = {
         "schema": SCHEMA,

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from humanlike.reports.figures import INK, MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR, figure_style, settle
 from humanlike.reports.study_figures_conditions import LABEL_POINTS, new_figure
@@ -28,6 +28,8 @@ MODEL_KEY = ("backbone", "layer", "rule")
 CHANCE = 0.5
 WINDOW = 9
 """Trials over which single curves are smoothed, for the eye alone."""
+SHORT = 40
+"""Sessions of fewer trials are not smoothed: a one-shot session changes its task after ten."""
 MAX_LINES = 200
 _SEEN = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
@@ -90,8 +92,9 @@ def subtask_curves(curves: pd.DataFrame, *, people: str = PEOPLE, model: str = "
         ):
             _subtask_panel(axis, curves.pivot(index="subtask", columns="trial", values=column), colour, named)
             axis.set_title(name)
+        smoothing = f", smoothed over {WINDOW} trials" if curves["trial"].nunique() >= SHORT else ""
         figure.supxlabel(
-            f"Thin lines: one subtask each, smoothed over {WINDOW} trials; thick: their mean, as measured.",
+            f"Thin lines: one subtask each{smoothing}; thick: their mean, as measured.",
             fontsize=9, color=MUTED, ha="left", x=0.01,
         )  # fmt: skip
         settle(figure)
@@ -99,7 +102,10 @@ def subtask_curves(curves: pd.DataFrame, *, people: str = PEOPLE, model: str = "
 
 
 def _subtask_panel(axis: Axes, wide: pd.DataFrame, colour: str, named: dict[str, str]) -> None:
-    trial, value_ST = wide.columns.to_numpy(float), smoothed(wide.to_numpy(float))
+    trial, value_ST = (
+        wide.columns.to_numpy(float),
+        smoothed(wide.to_numpy(float), WINDOW if len(wide.T) >= SHORT else 1),
+    )
     names = [str(s) for s in wide.index]
     for name, line in zip(names, value_ST, strict=True):
         if name not in named:
@@ -122,12 +128,13 @@ def _subtask_panel(axis: Axes, wide: pd.DataFrame, colour: str, named: dict[str,
             color=colour if text == "mean" else INK,
         )  # fmt: skip
     axis.set(xlabel="trial", xlim=(trial[0], trial[-1]))
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def accuracy_axis(axis: Axes, low: float = 0.4) -> None:
-    """A vertical axis of accuracies up to 1, with a line at the chance of two choices."""
+def accuracy_axis(axis: Axes, low: float = 0.4, top: float = 1.02) -> None:
+    """A vertical axis of accuracies, with a line at the chance of two choices."""
     axis.axhline(CHANCE, color=MUTED, linestyle=":", linewidth=1.4, zorder=1, label="chance")
-    axis.set(ylim=(low, 1.02), ylabel="accuracy")
+    axis.set(ylim=(low, top), ylabel="accuracy")
 
 
 def model_curves(

@@ -66,7 +66,8 @@ CAPTIONS: Mapping[str, str] = {
     "ranges of {people}.",
     "curves": "Accuracy over all subtasks; the band is one standard error of {people}.",
     "phases": "Early: after 1 to 5 images; late: trials 95 to 100. Bars are 95% intervals of {people}.",
-    "one_shot": "Bars are 95% intervals of {people}, and standard errors of the model.",
+    "one_shot": "Bars are 95% intervals of {people}, cut off at the frame, and standard errors of the model. Corrected "
+    "for lapses, accuracies of {people} can exceed 1.",
     "one_shot_kinds": "Means over the levels of a transformation; bars are 95% intervals of {people}.",
     "experiments": "Dashed: the noise floors.",
     "individuals": "Participants who did all subtasks; the best and the worst of them are named.",

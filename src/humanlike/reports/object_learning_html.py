@@ -12,7 +12,7 @@ from humanlike.files import json_ready, write_text
 from humanlike.reports import wording
 from humanlike.reports.html import inline_svg, leaves, page_template
 from humanlike.reports.object_learning_figures import EXPERIMENT_WORDS, figure_caption, figure_title
-from humanlike.reports.object_learning_printed import PRINTED, printed_table
+from humanlike.reports.object_learning_printed import OF_SWEEP, PRINTED, printed_table
 from humanlike.reports.object_learning_scores import MSEN
 from humanlike.reports.study_observers import PEOPLE, Observers
 from humanlike.reports.study_tables import fixed
@@ -45,7 +45,7 @@ def render_sweep(record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], 
         flags=[wording.flag_sentence(str(f)) for f in record.get("flags") or () if f != wording.SIMULATED],
         best=_best(tables.get("leaderboard"), str(record.get("convention", "paper"))),
         figures=drawn,
-        tables=[printed_table(n, tables[n], observers) for n in PRINTED if n in tables and len(tables[n])],
+        tables=[printed_table(n, tables[n], observers) for n in OF_SWEEP if n in tables and len(tables[n])],
         missing=missing,
         files=[(name, wording.count_text(len(table))) for name, table in tables.items()],
         counts=[(wording.title(k), wording.count_text(v)) for k, v in (record.get("counts") or {}).items()],

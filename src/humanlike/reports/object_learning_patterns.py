@@ -120,6 +120,7 @@ def one_shot_pattern(
     if not kinds:
         return None
     low = min(0.45, float(rows[["accuracy", "accuracy_people"]].min().min()) - 0.03)
+    top = max(1.02, float(rows["accuracy_people"].max()) + 0.03)  # corrected for lapses it can exceed 1
     with figure_style():
         lines = ceil(len(kinds) / _COLUMNS)
         figure = new_figure(8.4, 2.15 * lines + 0.6)
@@ -128,7 +129,7 @@ def one_shot_pattern(
             axis.set_visible(False)
         for k, (axis, kind) in enumerate(zip(grid.flat, kinds, strict=False)):
             _levels_panel(axis, rows[rows["transformation"] == kind], people, name)
-            accuracy_axis(axis, low=low)
+            accuracy_axis(axis, low=low, top=top)
             axis.set_title(str(kind).replace("_", " "))
             axis.set_ylabel("accuracy" if k % _COLUMNS == 0 else "")
         handles, labels = grid.flat[0].get_legend_handles_labels()

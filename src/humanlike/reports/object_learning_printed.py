@@ -146,6 +146,8 @@ def printed_table(name: str, table: pd.DataFrame, observers: Observers) -> Table
 
 OF_REFERENCE = ("phases", "one_shot_kinds")
 """Tables with rows of every model, of which a run's page prints those of its reference model."""
+OF_SWEEP = tuple(name for name in PRINTED if name not in OF_REFERENCE)
+"""Tables that a sweep's page prints."""
 _OF_RUN = (
     "rank_groups", "rules", "anova", "depth", "conventions", "phases", "one_shot_kinds", "individual_variation",
     "individuals",

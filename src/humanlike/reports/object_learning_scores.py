@@ -199,7 +199,7 @@ def rules_by_layer(board: pd.DataFrame, score: str, *, label: str = "") -> Figur
     depth = of_best.groupby("layer")["relative_depth"].first()
     wide = wide[depth.loc[list(wide.columns)].sort_values(kind="stable").index]
     with figure_style():
-        figure = new_figure(min(1.9 + 0.42 * wide.shape[1], 11.0), 1.9 + 0.27 * len(wide))
+        figure = new_figure(min(2.6 + 0.42 * wide.shape[1], 11.0), 2.1 + 0.27 * len(wide))
         axis = figure.subplots()
         positive = bool((wide.to_numpy() > 0).all())
         norm = mpl.colors.LogNorm() if positive else mpl.colors.Normalize()
@@ -211,7 +211,8 @@ def rules_by_layer(board: pd.DataFrame, score: str, *, label: str = "") -> Figur
         axis.grid(False)
         axis.spines[:].set_visible(False)
         axis.invert_yaxis()
-        axis.set_title(f"{name}: rule × layer (left: first)")
+        axis.set_title(str(name), loc="left")
+        axis.set_xlabel("layers, the first to the left", fontsize=LABEL_POINTS)
         bar = figure.colorbar(mesh, ax=axis, shrink=0.9, format=mpl.ticker.FuncFormatter(lambda v, _: f"{v:.2g}"))
         bar.ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
         bar.set_label(label or MSEN, fontsize=LABEL_POINTS)

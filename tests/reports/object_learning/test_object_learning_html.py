@@ -8,7 +8,7 @@ import pytest
 
 from humanlike.reports.figures import figure_svg
 from humanlike.reports.object_learning_figures import sweep_figures
-from humanlike.reports.object_learning_html import PRINTED, render_sweep
+from humanlike.reports.object_learning_html import OF_SWEEP, PRINTED, render_sweep
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,8 @@ def test_it_needs_nothing_outside_itself(page):
 
 def test_every_table_and_figure_has_a_heading_and_ids_are_unique(page, tables):
     for name, (title, _) in PRINTED.items():
-        if name in tables:
+        assert (f'id="t-{name}"' in page) == (name in tables and name in OF_SWEEP)
+        if name in tables and name in OF_SWEEP:
             assert f'id="t-{name}">{title}</h3>' in page
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))

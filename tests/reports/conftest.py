@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
+import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +24,65 @@ CONCEPTS = ("airplane", "bear", "castle", "cup <b>&", "fish", "guitar", "lion", 
 CONDITIONS = (4.0, 8.0, 16.0, 32.0)
 METRICS = ("accuracy", "entropy", "snp", "jsd")
 COMPARED = ("accuracy", "entropy", "snp")
+VOID = {"meta", "link", "img", "input", "br"}
+
+
+class Page(HTMLParser):
+    """Collects attributes and texts, and checks that every element is closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str, str | None]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, k, v) for k, v in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, k, v) for k, v in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append(data.strip())
+
+
+@pytest.fixture(scope="session")
+def parsed() -> Callable[[str], Page]:
+    """HTML text → its attributes and texts; fails where an element is not closed."""
+    return Page
+
+
+@pytest.fixture
+def chromium(tmp_path: Path) -> Callable[..., tuple[str, str]]:
+    """Opens a page in Chromium, with further flags: its elements after all scripts, and its console."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("Chromium is not installed")
+
+    def run(page: Path, *flags: str) -> tuple[str, str]:
+        command = [
+            program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--dump-dom", *flags, page.as_uri(),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def said() -> Callable[[str, str], object]:
+    """(elements, name) → what the script of a test page left in the attribute data-name of its body."""
+    return lambda dom, name: json.loads(html.unescape(re.search(rf'data-{name}="([^"]*)"', dom)[1]))
 
 
 def _cells(rng: np.random.Generator) -> pd.DataFrame:

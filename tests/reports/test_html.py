@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 
@@ -10,44 +9,16 @@ from humanlike.reports.figures import alignment_bars, figure_svg, score_figures
 from humanlike.reports.html import MAX_CELL_ROWS, inline_svg, render_report, write_report
 from humanlike.types import ScoreValue
 
-VOID = {"meta", "link", "img", "input", "br"}
-
-
-class _Page(HTMLParser):
-    """Collects elements, texts and attributes, and checks that every element is closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.attributes: list[tuple[str, str, str | None]] = []
-        self.texts: list[str] = []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes += [(tag, k, v) for k, v in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes += [(tag, k, v) for k, v in attrs]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data.strip())
-
 
 def _report(score, examples=(), **parts):
     figures = {name: figure_svg(figure) for name, figure in score_figures(score, examples).items()}
     return render_report(score, figures=figures, examples=examples, **parts)
 
 
-def test_the_page_holds_everything_and_nothing_from_outside(score, make_examples):
+def test_the_page_holds_everything_and_nothing_from_outside(score, make_examples, parsed):
     config = {"backbone": {"name": "net"}, "api_key": "abc123"}
     text = _report(score, make_examples(4), config=config, bibtex="@article{seva}")
-    page = _Page(text)
+    page = parsed(text)
     assert len(text.encode()) < 2_000_000
     for tag, key, value in page.attributes:
         if key in ("src", "href", "xlink:href", "action", "data", "srcset") and not value.startswith("#"):
@@ -69,7 +40,7 @@ def test_the_page_holds_everything_and_nothing_from_outside(score, make_examples
 
 
 @pytest.mark.parametrize("evil", ['<script>alert("x")</script>', '"><img src=x onerror=alert(1)>', "{{ 7*7 }}&amp;"])
-def test_everything_is_escaped(score, make_examples, evil):
+def test_everything_is_escaped(score, make_examples, evil, parsed):
     clean = render_report(score, figures={}, examples=make_examples(1))
     cells = score.result.cells.assign(concept=evil)
     result = replace(
@@ -81,7 +52,7 @@ def test_everything_is_escaped(score, make_examples, evil):
     examples = [replace(e, answer=evil, concept=evil, people_answer=evil) for e in make_examples(1)]
     svg = figure_svg(alignment_bars({evil: score.scores}, people=evil))
     text = render_report(dirty, figures={evil: svg}, examples=examples, bibtex=evil, config={evil: evil})
-    page = _Page(text)
+    page = parsed(text)
     assert evil in " ".join(page.texts)
     assert not [a for a in page.attributes if a[1].startswith("on")]
     assert text.count("<script") == clean.count("<script") == 1
@@ -96,13 +67,13 @@ def test_without_people_there_is_no_word_on_their_values(score_without_people):
     assert "has no human responses" in text
 
 
-def test_a_run_with_next_to_nothing_is_a_page(score):
+def test_a_run_with_next_to_nothing_is_a_page(score, parsed):
     scores = {"sea": ScoreValue(-0.4, unit="sea")}
     result = replace(
         score.result, scores=scores, cells=score.result.cells.head(0), conditions=score.result.conditions.head(0),
         flags=(), protocol={}, details={},
     )  # fmt: skip
-    page = _Page(render_report(replace(score, result=result, hashes={}), figures={}))
+    page = parsed(render_report(replace(score, result=result, hashes={}), figures={}))
     assert "−0.400" in page.texts
 
 

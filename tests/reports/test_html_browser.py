@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from humanlike.reports.run_folder import write_run
@@ -32,49 +27,24 @@ window.addEventListener("load", () => {
 """
 
 
-@pytest.fixture
-def chromium(tmp_path):
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("Chromium is not installed")
-
-    def run(*flags: str, page: Path) -> tuple[str, str]:
-        command = [
-            program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", *flags, page.as_uri(),
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        return done.stdout, done.stderr
-
-    return run
-
-
-def _said(dom: str, name: str) -> object:
-    import html
-    import json
-
-    return json.loads(html.unescape(re.search(rf'data-{name}="([^"]*)"', dom)[1]))
-
-
-def test_the_report_works_in_a_browser(score, make_examples, tmp_path, chromium):
+def test_the_report_works_in_a_browser(score, make_examples, tmp_path, chromium, said):
     run = write_run(score, tmp_path / "run", {"seed": 0}, examples=make_examples(2))
     page = run / "report.html"
     page.write_text(page.read_text().replace("</body>", DRIVER + "</body>"))
-    dom, log = chromium("--dump-dom", "--window-size=1200,900", page=page)
+    dom, log = chromium(page, "--window-size=1200,900")
     assert "CONSOLE" not in log
-    assert _said(dom, "loaded") == []
+    assert said(dom, "loaded") == []
 
     snp = sorted(f"{v:.3f}" for v in score.result.cells["snp"].dropna())
-    assert _said(dom, "up") == [*snp, "–"]
-    assert _said(dom, "down") == [*reversed(snp), "–"]
-    assert _said(dom, "sorted") == "descending"
-    assert _said(dom, "names") == sorted(score.result.cells["concept"])
-    assert _said(dom, "filtered") == ["lion"] * 4
-    assert _said(dom, "shown") == "4 rows"
+    assert said(dom, "up") == [*snp, "–"]
+    assert said(dom, "down") == [*reversed(snp), "–"]
+    assert said(dom, "sorted") == "descending"
+    assert said(dom, "names") == sorted(score.result.cells["concept"])
+    assert said(dom, "filtered") == ["lion"] * 4
+    assert said(dom, "shown") == "4 rows"
 
 
-def test_the_report_fits_a_phone(score, make_examples, tmp_path, chromium):
+def test_the_report_fits_a_phone(score, make_examples, tmp_path, chromium, said):
     run = write_run(score, tmp_path / "run", {"seed": 0}, examples=make_examples(2))
     page = run / "report.html"
     page.write_text(page.read_text().replace("</body>", DRIVER + "</body>"))
@@ -84,13 +54,13 @@ def test_the_report_fits_a_phone(score, make_examples, tmp_path, chromium):
         "document.body.setAttribute('data-widths', JSON.stringify(e.data)); });</script>"
         '<iframe src="report.html" width="375" height="700"></iframe></body>'
     )
-    dom, _ = chromium("--dump-dom", "--virtual-time-budget=3000", "--window-size=800,900", page=frame)
-    content, screen = _said(dom, "widths")
+    dom, _ = chromium(frame, "--virtual-time-budget=3000", "--window-size=800,900")
+    content, screen = said(dom, "widths")
     assert content <= screen <= 375
 
 
 def test_the_console_is_heard(tmp_path, chromium):
     page = tmp_path / "broken.html"
     page.write_text("<!DOCTYPE html><script>throw new Error('broken');</script>")
-    _, log = chromium("--dump-dom", page=page)
+    _, log = chromium(page)
     assert "CONSOLE" in log

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
@@ -9,35 +8,6 @@ import pytest
 from humanlike.reports.study_figures import study_figures
 from humanlike.reports.study_gallery import GalleryRow
 from humanlike.reports.study_html import render_study, study_svg, write_study_report
-
-VOID = {"meta", "link", "img", "input", "br"}
-
-
-class _Page(HTMLParser):
-    """Collects attributes and texts, and checks that every element is closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.attributes: list[tuple[str, str, str | None]] = []
-        self.texts: list[str] = []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.attributes += [(tag, k, v) for k, v in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.attributes += [(tag, k, v) for k, v in attrs]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if data.strip():
-            self.texts.append(data.strip())
 
 
 @pytest.fixture
@@ -54,9 +24,9 @@ def page_text(study_record, study_tables, study_svgs, gallery) -> str:
     return render_study(study_record, study_tables, study_svgs, gallery=gallery, bibtex="@article{seva}")
 
 
-def test_the_page_holds_everything_and_nothing_from_outside(page_text, study_svgs):
+def test_the_page_holds_everything_and_nothing_from_outside(page_text, study_svgs, parsed):
     text = page_text
-    page = _Page(text)
+    page = parsed(text)
     for tag, key, value in page.attributes:
         if key in ("src", "href", "xlink:href", "action", "data", "srcset") and not value.startswith("#"):
             assert value.startswith("data:"), (tag, key, value[:60])
@@ -80,8 +50,8 @@ def test_the_page_holds_everything_and_nothing_from_outside(page_text, study_svg
     assert "#ffffff" not in text[text.index("<main>") : text.index("How to cite")].replace("background: #fff", "")
 
 
-def test_every_figure_and_region_has_a_name(page_text):
-    page = _Page(page_text)
+def test_every_figure_and_region_has_a_name(page_text, parsed):
+    page = parsed(page_text)
     labels = [v for t, k, v in page.attributes if t == "svg" and k == "aria-label"]
     assert "SNP, alignment with simulated people (Figure 5)" in labels
     assert all(labels)
@@ -91,7 +61,7 @@ def test_every_figure_and_region_has_a_name(page_text):
 
 
 @pytest.mark.parametrize("evil", ['<script>alert("x")</script>', '"><img src=x onerror=alert(1)>', r"{{ 7*7 }}\1&amp;"])
-def test_everything_is_escaped(page_text, study_tables, gallery, evil):
+def test_everything_is_escaped(page_text, study_tables, gallery, evil, parsed):
     tables = {
         name: table.map(lambda v: evil if isinstance(v, str) and v != "people" else v)
         for name, table in study_tables.items()
@@ -104,23 +74,23 @@ def test_everything_is_escaped(page_text, study_tables, gallery, evil):
     drawn = study_figures({name: tables[name] for name in ("models", "machine_levels", "layers")})
     rows = [GalleryRow(evil, evil, evil, gallery[0].examples, (1,) * 4, 4)]
     text = render_study(record, tables, {**drawn, evil: drawn["machine_levels"]}, gallery=rows, bibtex=evil)
-    page = _Page(text)
+    page = parsed(text)
     assert evil in " ".join(page.texts)
     assert not [a for a in page.attributes if a[1].startswith("on")]
     assert text.count("<script") == page_text.count("<script") == 1
     assert text.count("<img") == 4
 
 
-def test_a_study_of_next_to_nothing_is_a_page():
+def test_a_study_of_next_to_nothing_is_a_page(parsed):
     text = render_study({"missing": {"alignment": "nobody judged these sketches"}}, {}, {})
-    page = _Page(text)
+    page = parsed(text)
     said = " ".join(page.texts)
     assert "No alignment could be computed: nobody judged these sketches." in re.sub(r"\s+", " ", said).replace(
         " .", "."
     )
     assert "it was not computed" in said
     assert "simulat" not in said
-    assert _Page(render_study({}, {}, {})).texts
+    assert parsed(render_study({}, {}, {})).texts
 
 
 def test_a_simulated_model_is_said_once_and_tables_keep_their_order(study_record, study_tables):

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -43,49 +38,27 @@ def page(tmp_path, study_record, study_tables, study_svgs) -> Path:
     return path
 
 
-@pytest.fixture
-def dumped(tmp_path):
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("Chromium is not installed")
-
-    def run(page: Path, *flags: str) -> tuple[str, str]:
-        command = [
-            program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr", "--dump-dom", *flags, page.as_uri(),
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        return done.stdout, done.stderr
-
-    return run
-
-
-def _said(dom: str, name: str) -> object:
-    return json.loads(html.unescape(re.search(rf'data-{name}="([^"]*)"', dom)[1]))
-
-
-def test_every_table_sorts_by_itself_and_nothing_is_loaded(page, dumped, study_tables):
-    dom, log = dumped(page, "--window-size=1200,900")
+def test_every_table_sorts_by_itself_and_nothing_is_loaded(page, chromium, study_tables, said):
+    dom, log = chromium(page, "--window-size=1200,900")
     assert "CONSOLE" not in log
-    assert _said(dom, "loaded") == []
-    assert _said(dom, "change") == [
+    assert said(dom, "loaded") == []
+    assert said(dom, "change") == [
         "people_accuracy = first (this study)", "people_accuracy = all", "model_accuracy = all", "preset = paper_code",
     ]  # fmt: skip
     falling = study_tables["alignment"]["estimate"].sort_values(ascending=False)
-    assert _said(dom, "alignment") == [f"{v:.3f}" for v in falling]
-    assert _said(dom, "twins") == ["twin (simulated)"] * 3
-    assert _said(dom, "counted") == "3 rows"
-    assert _said(dom, "others") == len(study_tables["conditions"])
+    assert said(dom, "alignment") == [f"{v:.3f}" for v in falling]
+    assert said(dom, "twins") == ["twin (simulated)"] * 3
+    assert said(dom, "counted") == "3 rows"
+    assert said(dom, "others") == len(study_tables["conditions"])
 
 
-def test_it_fits_a_phone(page, dumped):
+def test_it_fits_a_phone(page, chromium, said):
     frame = page.with_name("phone.html")
     frame.write_text(
         "<!DOCTYPE html><body><script>addEventListener('message', (e) => {"
         "document.body.setAttribute('data-widths', JSON.stringify(e.data)); });</script>"
         '<iframe src="report.html" width="375" height="700"></iframe></body>'
     )
-    dom, _ = dumped(frame, "--virtual-time-budget=3000", "--window-size=800,900")
-    content, screen = _said(dom, "widths")
+    dom, _ = chromium(frame, "--virtual-time-budget=3000", "--window-size=800,900")
+    content, screen = said(dom, "widths")
     assert content <= screen <= 375

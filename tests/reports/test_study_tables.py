@@ -94,3 +94,29 @@ def test_more_observers_than_fit_are_counted(study_tables):
     (view,) = discrepancy_views(many, OBSERVERS)
     assert len(view.heads) == MAX_OBSERVERS + 1
     assert view.notes == ["3 more observers are in the file."]
+
+
+def test_a_table_of_every_two_observers_has_one_number_of_decimals():
+    table = pd.DataFrame({"observer": ["net", "twin"], "net": [1.0, 0.00679], "twin": [0.00679, 1.0]})
+    view = table_view("t", "T", table, OBSERVERS)
+    assert _texts(view) == [["net", "1.000", "0.007"], ["twin (simulated)", "0.007", "1.000"]]
+
+
+def test_what_was_not_computed_is_said_once():
+    row = {"switch": "cv", "value": "stratified", "observer": "net", "score": "", "estimate": np.nan, "change": np.nan}
+    known = {
+        **row,
+        "switch": "interval",
+        "value": "basic",
+        "estimate": 0.5,
+        "change": 0.0,
+        "standing": True,
+        "note": "",
+    }
+    rows = [
+        {**row, "standing": True, "note": "not computed: why"},
+        {**known, "score": "accuracy"},
+        {**known, "score": "snp"},
+    ]
+    views = discrepancy_views(pd.DataFrame(rows), OBSERVERS)
+    assert [view.notes for view in views] == [["cv: not computed (why)."], []]

@@ -113,7 +113,12 @@ def summary(result: StudyResult) -> Any:
     from rich.table import Table
 
     simulated = " (people are simulated)" if "simulated_participants" in result.flags else ""
-    table = Table(title=f"study{simulated}: means over cells, and alignment R² with people", box=SIMPLE)
+    table = Table(
+        title=f"study{simulated}: means of cells, alignment R² with people",
+        box=SIMPLE,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     heads = {"accuracy": "acc.", "entropy": "ent.", "snp": "SNP"}
     metrics = tuple(heads)
     table.add_column("observer", no_wrap=True)

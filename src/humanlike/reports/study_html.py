@@ -23,7 +23,6 @@ from humanlike.reports.study_wording import (
     CAPTIONS,
     SECTIONS,
     UNLISTED,
-    Section,
     figure_title,
     section_of,
     study_flag,
@@ -46,14 +45,16 @@ class Part:
     """A section of the page with what stands in it.
 
     Attributes:
-        section: Its heading and lead.
-        lead: The lead with people named as they are.
+        key: Anchor on the page.
+        heading: The section's heading with people named as they are.
+        lead: Its lead, likewise.
         figures: (name, title, svg).
         tables: Tables.
         missing: (title, why) of what should stand here and could not be made.
     """
 
-    section: Section
+    key: str
+    heading: str
     lead: str
     figures: list[tuple[str, str, Markup]] = field(default_factory=list)
     tables: list[TableView] = field(default_factory=list)
@@ -158,7 +159,7 @@ def _said_elsewhere(flag: str, observers: Observers) -> bool:
 def _parts(
     record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], figures: Mapping[str, str], observers: Observers
 ) -> list[Part]:
-    parts = {s.key: Part(s, words(s.lead, observers)) for s in SECTIONS}
+    parts = {s.key: Part(s.key, words(s.heading, observers), words(s.lead, observers)) for s in SECTIONS}
     for name, svg in figures.items():
         heading = figure_title(name, observers)
         parts[section_of(name).key].figures.append((name, heading, study_svg(name, heading, svg)))

@@ -17,6 +17,8 @@ MAX_ROWS = 2_000
 MAX_OBSERVERS = 30
 _OBSERVER_COLUMNS = ("observer", "first", "second", "model", "a", "b", "tested", "drawn_by")
 _METRIC_COLUMNS = ("metric", "score", "measure")
+_PROSE = ("formula", "note", "source", "flags")
+"""Columns of long texts."""
 _ALARMS = {"converged": False, "singular": True}
 """Column of truth values → the value that must catch the eye."""
 
@@ -133,6 +135,7 @@ def _columns(
     names = _alarms_first([str(c) for c in table.columns], table)
     lows = {c: c.removesuffix("_low") + "_high" for c in names if c.endswith("_low")}
     lows = {low: high for low, high in lows.items() if high in table}
+    matrix = decimals(table[[c for c in names if c in observers.paradigms]].to_numpy(float))  # of every two observers
     for column in names:
         if column in lows.values() or table[column].isna().all() or (table[column].astype(str) == "").all():
             continue
@@ -146,11 +149,11 @@ def _columns(
             yield f"{prefix}95% interval", True, cells
             continue
         numeric = pd.api.types.is_numeric_dtype(table[column]) and not pd.api.types.is_bool_dtype(table[column])
-        observer = column in observers.paradigms
+        observer, own = column in observers.paradigms, 5 if column in fine else None
         yield (
             observers.label(column) if observer else head(column),
             numeric,
-            list(map(_writer(table[column], column, observers, 5 if column in fine else None), shown[column])),
+            list(map(_writer(table[column], column, observers, matrix if observer else own), shown[column])),
         )
 
 
@@ -194,7 +197,7 @@ def _text(value: Any, column: str, named: set[str], observers: Observers) -> Cel
         text = observers.label(text)
     elif column in _METRIC_COLUMNS or (column in ("first", "second") and text in TITLES):
         text = short_title(text)
-    return Cell(text, text, "prose" if column in ("formula", "note") else "")
+    return Cell(text, text, "prose" if column in _PROSE else "")
 
 
 def _key(value: Any) -> str:
@@ -213,7 +216,7 @@ def discrepancy_views(table: pd.DataFrame, observers: Observers) -> list[TableVi
     """
     known = table[table["score"].astype(str) != ""]
     notes = _not_computed(table)
-    views = []
+    views: list[TableView] = []
     for score in dict.fromkeys(known["score"].astype(str)):
         rows = known[known["score"] == score]
         names = list(dict.fromkeys(rows["observer"].astype(str)))
@@ -229,7 +232,8 @@ def discrepancy_views(table: pd.DataFrame, observers: Observers) -> list[TableVi
             lines.append([start, *entries])
         heads = [("switch", False), *((observers.label(name), True) for name in shown)]
         more = [f"{len(names) - len(shown)} more observers are in the file."] if len(names) > len(shown) else []
-        views.append(TableView(f"discrepancy-{score}", short_title(score), heads, lines, notes=[*more, *notes]))
+        said = [*more, *([] if views else notes)]  # what holds for all of them stands under the first
+        views.append(TableView(f"discrepancy-{score}", short_title(score), heads, lines, notes=said))
     return views
 
 

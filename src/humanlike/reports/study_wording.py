@@ -22,7 +22,7 @@ class Section:
 
     Attributes:
         key: Anchor on the page.
-        heading: In words.
+        heading: In words; `{people}` stands for what people are called, as in the lead.
         lead: What the reader sees in this part.
         begins: What the names of its tables and figures begin with.
     """
@@ -37,13 +37,13 @@ SECTIONS = (
     Section("models", "Models", "What took part in the study.", ("models",)),
     Section(
         "conditions",
-        "People and models, condition by condition",
+        "{People} and models, condition by condition",
         "Means with standard errors: accuracy and entropy over sketches, neighbour preference over concepts.",
         ("strokes", "people", "conditions", "means"),
     ),
     Section(
         "alignment",
-        "Alignment with people",
+        "Alignment with {people}",
         "How well a model's cell scores predict those of {people}. Models that cannot be told apart share a letter.",
         (
             "alignment",
@@ -99,7 +99,7 @@ TITLES: Mapping[str, str] = {
     "mixed_fits": "Fits and likelihood-ratio tests",
     "mixed_terms": "Fixed effects",
     "mixed_random": "Random effects",
-    "gaps": "Gap between a model and people's consistency",
+    "gaps": "Gap between a model and the consistency of {people}",
     "machine_cells": "Every concept and level",
     "machine_levels": "Accuracy of first guesses by level",
     "machine_fit": "Regression of recognisability (Figure 6 A)",

@@ -34,13 +34,19 @@ UNCORRELATED = ("entropy",)
 """Metrics whose alignment model has a variance for each random term and no covariances."""
 
 
+_FIT_COLUMNS = (
+    *("analysis", "metric", "formula", "chi2", "df", "p_value", "n", "groups", "dropped"),
+    *("log_likelihood", "log_likelihood_reml", "aic", "bic", "converged", "singular", "note"),
+)
+
+
 @dataclass(frozen=True)
 class MixedTables:
     """Fitted models as tables, each with the columns `analysis` and `metric`.
 
     Attributes:
-        fits: One row a model: `formula, n, groups, dropped` (rows with a missing value), `chi2, df, p_value`
-            (likelihood-ratio test of the term `model`, NaN where there is none), `log_likelihood` (ML),
+        fits: One row a model: `formula`, `chi2, df, p_value` (likelihood-ratio test of the term `model`, NaN where
+            there is none), `n, groups, dropped` (rows with a missing value), `log_likelihood` (ML),
             `log_likelihood_reml, aic, bic` (ML), `converged, singular` (over all its fits), `note`.
         terms: One row a fixed effect: `term, estimate, std_error, statistic, df, p_value, ci_low, ci_high` of the
             REML fit with Satterthwaite's degrees of freedom, `n, converged, singular`.
@@ -213,7 +219,7 @@ def fit_formula(formula: Formula, rows: pd.DataFrame, note: str = "") -> MixedTa
     key = {"analysis": formula.analysis, "metric": formula.metric}
     own = {"converged": restricted.converged, "singular": restricted.singular}
     return MixedTables(
-        fits=pd.DataFrame([fact]),
+        fits=pd.DataFrame([fact], columns=list(_FIT_COLUMNS)),
         terms=_keyed(key, restricted.terms()).assign(n=restricted.n, **own),
         random=_keyed(key, restricted.random_terms()).assign(**own),
     )
@@ -301,6 +307,5 @@ def _keyed(key: Mapping[str, str], table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _not_fitted(fact: Mapping[str, object], note: str) -> MixedTables:
-    numbers = ("chi2", "df", "p_value", "log_likelihood", "log_likelihood_reml", "aic", "bic")
-    row = {**fact, **dict.fromkeys(numbers, np.nan), "converged": False, "singular": False, "note": note}
-    return MixedTables(pd.DataFrame([row]), pd.DataFrame(), pd.DataFrame())
+    row = {**fact, "converged": False, "singular": False, "note": note}  # the numbers are missing
+    return MixedTables(pd.DataFrame([row], columns=list(_FIT_COLUMNS)), pd.DataFrame(), pd.DataFrame())

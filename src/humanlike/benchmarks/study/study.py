@@ -230,7 +230,8 @@ class Study:
                 rows = discrepancy.model_rows(model.name, beside, protocol)
                 tables["discrepancy"] = pd.concat([rows, self._of_folds(model.name, beside, refit)], ignore_index=True)
         if model.layers is not None:
-            tables["layers"] = model.layers.assign(observer=model.name)
+            tables["layers"] = model.layers.copy()
+            tables["layers"].insert(0, "observer", model.name)
         top1[model.name] = answers.top1_N
         return tables
 

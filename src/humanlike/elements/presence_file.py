@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,21 @@ def save_presence_head(path: str | Path, head: PresenceHead) -> None:
     Raises:
         ValueError: The head was never fitted, or it does not know which features it reads.
     """
+    description, tensors = head_record(head)
+    with atomic_path(path) as temporary:
+        save_file(
+            {name: value.cpu().contiguous() for name, value in tensors.items()},
+            temporary,
+            metadata={KEY: json.dumps(description, ensure_ascii=False)},
+        )
+
+
+def head_record(head: PresenceHead) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """What a file keeps of a fitted head: a description that JSON can hold, and tensors.
+
+    Raises:
+        ValueError: See `save_presence_head`.
+    """
     if int(head.standardize.count) == 0:
         raise ValueError("this presence head was never fitted; there is nothing to save")
     facts = dict(head.hparams)
@@ -49,12 +65,7 @@ def save_presence_head(path: str | Path, head: PresenceHead) -> None:
         "count": head.standardize.count,
         "known_pairs": head.known_pairs,
     }
-    with atomic_path(path) as temporary:
-        save_file(
-            {name: value.cpu().contiguous() for name, value in tensors.items()},
-            temporary,
-            metadata={KEY: json.dumps(description, ensure_ascii=False)},
-        )
+    return description, tensors
 
 
 def load_presence_head(path: str | Path, backbone: Backbone | None = None) -> PresenceHead:
@@ -81,6 +92,20 @@ def load_presence_head(path: str | Path, backbone: Backbone | None = None) -> Pr
         )
     if backbone is not None and facts["layer"] not in backbone.layers:
         raise ValueError(f"the presence head {path} reads the layer {facts['layer']!r}, which {backbone.name} lacks")
+    return head_from_record(facts, tensors, backbone, str(path))
+
+
+def head_from_record(
+    facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], backbone: Backbone | None, path: str
+) -> PresenceHead:
+    """The head that `head_record` described; see `load_presence_head`.
+
+    Args:
+        facts: The description.
+        tensors: The tensors.
+        backbone: The network, if images are to be judged.
+        path: Where it comes from, for messages.
+    """
     head = PresenceHead(
         facts["num_features"],
         facts["elements"],

@@ -20,6 +20,7 @@ ORDER = (
     "learners",
     "elements",
     "losses",
+    "losses_features",
     "generators",
     "benchmarks",
     "reports",

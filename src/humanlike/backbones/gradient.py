@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -38,43 +40,64 @@ def differentiable_features(backbone: Backbone, x_B3HW: torch.Tensor, layer: str
         True
     """
     name = layer or backbone.default_layer
+    return differentiable_layers(backbone, x_B3HW, [name])[name]
+
+
+def differentiable_layers(backbone: Backbone, x_B3HW: torch.Tensor, layers: Sequence[str]) -> dict[str, torch.Tensor]:
+    """Several layers from one forward pass, as `differentiable_features` gives one.
+
+    Args:
+        backbone: See `differentiable_features`.
+        x_B3HW: Transformed images.
+        layers: Names of the layers.
+
+    Returns:
+        Layer → (B, D) float32.
+
+    Raises:
+        ValueError: See `differentiable_features`.
+    """
     if isinstance(backbone, ModuleBackbone):
-        found = _activation(backbone, x_B3HW, name)
+        found = _activations(backbone, x_B3HW, layers)
     elif isinstance(backbone, CallableBackbone):
-        found = _called(backbone, x_B3HW, name)
+        found = {name: _called(backbone, x_B3HW, name) for name in dict.fromkeys(layers)}
     else:
         with torch.enable_grad():
-            found = backbone.features(x_B3HW, [name])[name]
-    if x_B3HW.requires_grad and torch.is_grad_enabled() and not found.requires_grad:
+            found = backbone.features(x_B3HW, list(layers))
+    wanted = x_B3HW.requires_grad and torch.is_grad_enabled()
+    if wanted and not all(found[name].requires_grad for name in layers):
         raise ValueError(
             f"{backbone.name} gives features without a gradient (its `features` runs under no_grad, or detaches), so "
             "that nothing can be trained through it; use a backbone of this package, or let `features` record gradients"
         )
-    return found.to(torch.float32).flatten(1)
+    return {name: found[name].to(torch.float32).flatten(1) for name in layers}
 
 
-def _activation(backbone: ModuleBackbone, x_B3HW: torch.Tensor, layer: str) -> torch.Tensor:
-    backbone.check_layers([layer])
+def _activations(backbone: ModuleBackbone, x_B3HW: torch.Tensor, layers: Sequence[str]) -> dict[str, torch.Tensor]:
+    backbone.check_layers(layers)
     found: dict[str, torch.Tensor] = {}
 
-    def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
-        if isinstance(output, torch.Tensor):
-            # A clone, because an in-place activation that follows would overwrite what the hook was handed.
-            found[layer] = output.clone(memory_format=torch.contiguous_format)
+    def keeper(layer: str) -> Any:
+        def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
+            if isinstance(output, torch.Tensor):
+                # A clone, because an in-place activation that follows would overwrite what the hook was handed.
+                found[layer] = output.clone(memory_format=torch.contiguous_format)
 
-    module = dict(backbone.network.named_modules()).get(layer)
-    hook = None if module is None else module.register_forward_hook(keep)
-    try:
-        found |= backbone._heads(x_B3HW, frozenset([layer]))
-    finally:
-        if hook is not None:
-            hook.remove()
-    if layer not in found:
+        return keep
+
+    modules = dict(backbone.network.named_modules())
+    with ExitStack() as hooks:
+        for layer in layers:
+            if layer in modules:
+                hooks.callback(modules[layer].register_forward_hook(keeper(layer)).remove)
+        found |= backbone._heads(x_B3HW, frozenset(layers))
+    missing = [layer for layer in layers if layer not in found]
+    if missing:
         raise ValueError(
-            f"{backbone.name}: layer {layer!r} gave no tensor in the forward pass (it was not reached, or gives a "
+            f"{backbone.name}: layer {missing[0]!r} gave no tensor in the forward pass (it was not reached, or gives a "
             "tuple); choose a layer that `python -m humanlike layers` lists"
         )
-    return found[layer]
+    return found
 
 
 def _called(backbone: CallableBackbone, x_B3HW: torch.Tensor, layer: str) -> torch.Tensor:

@@ -29,6 +29,7 @@ import numba
 import numpy as np
 
 from humanlike.learners.checks import Sessions
+from humanlike.learners.compilation import OPTIONS, kernel
 from humanlike.learners.lanes import (
     LANES,
     OCTET,
@@ -40,7 +41,6 @@ from humanlike.learners.lanes import (
     pull_4,
     transpose,
 )
-from humanlike.learners.trials import compiled
 
 _F1, _I = numba.float64[::1], numba.int64
 
@@ -82,46 +82,103 @@ def simulate(
         *(np.ascontiguousarray(matrix_NN).reshape(-1), N, *given, num_choices),
         np.array([[rule.address, rule.step] for rule in rules], dtype=np.int64),
         np.array([[*rewards, alpha, rule.parameter] for rule in rules], dtype=np.float64),
-        *(aligned(LANES * blocks, np.uint32), aligned(blocks * OCTET), aligned(LANES * Q * blocks)),
+        *(aligned(LANES * blocks, np.uint32), aligned(LANES * blocks, np.uint32)),
+        *(aligned(LANES, np.int64), aligned(blocks * OCTET), aligned(LANES * Q * blocks)),
         *(aligned(Q * LANES * OCTET) for _ in range(3)),
-        *(aligned(OCTET * OCTET * LANES), aligned(6 * LANES), aligned(R * (2 * num_choices + 1) * LANES)),
+        *(aligned(OCTET * OCTET * LANES), aligned(4 * LANES), aligned(R * (2 * num_choices + 1) * LANES)),
         *(aligned(LANES * blocks), aligned(R * LANES, np.int64), words_RSW),
     )
     return np.ascontiguousarray(words_RSW.view(np.int8)[:, :S, :T])
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@numba.njit(**OPTIONS)
 def _sums_before(
-    K: Any, N: int, t0: int, blocks: int, Q: int, image: Any, entry: Any, C: Any, raw: Any, sums: Any
+    K: Any,
+    N: int,
+    t0: int,
+    blocks: int,
+    Q: int,
+    image: Any,
+    past: Any,
+    count: Any,
+    entry: Any,
+    C: Any,
+    raw: Any,
+    sums: Any,
+    within: Any,
 ) -> None:
-    """Sums over all trials before a block, for its eight trials: sums[b, q, lane]."""
+    """Sums over all trials before a block, for its eight trials: sums[b, q, lane]; and the entries of K within it."""
+    step = LANES * OCTET
     for j in range(LANES):
-        first, c0, s0 = j * blocks, j * Q * blocks, j * OCTET
-        gather_and_pull(K, N, image, first, t0, entry, C, c0, blocks, raw, s0, LANES * OCTET)
+        at, c0, s0 = j * blocks + t0, j * Q * blocks, j * OCTET
+        first, n = j * blocks, count[j]
+        gather_and_pull(K, N, image, at, past, first, n, entry, C, c0, blocks, raw, s0, step)
         q = 2
         while q < Q:
-            at, to = c0 + q * blocks, s0 + q * LANES * OCTET
+            c, to = c0 + q * blocks, s0 + q * step
             if q + 4 <= Q:
-                pull_4(K, N, image, first, t0, entry, C, at, blocks, raw, to, LANES * OCTET)
+                pull_4(K, N, image, at, past, first, n, entry, C, c, blocks, raw, to, step)
                 q += 4
             else:
-                pull_2(K, N, image, first, t0, entry, C, at, blocks, raw, to, LANES * OCTET)
+                pull_2(K, N, image, at, past, first, n, entry, C, c, blocks, raw, to, step)
                 q += 2
+        _entries_within(K, N, image, at, pointer(within, j))
     for q in range(Q):
         for o in range(0, LANES, OCTET):
             transpose(raw, (q * LANES + o) * OCTET, OCTET, sums, q * LANES + o, Q * LANES)
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@numba.njit(**OPTIONS)
+def _remember(
+    t0: int, width: int, blocks: int, Q: int, image: Any, past: Any, count: Any, coefficients: Any, C: Any
+) -> None:
+    """Keep a block's coefficients for later ones; of two rows those trials alone that moved one."""
+    for j in range(LANES):
+        n, kept, shown = count[j], pointer(past, j * blocks), pointer(image, j * blocks + t0)
+        if Q == 2:
+            first, second = pointer(coefficients, j), pointer(coefficients, LANES + j)
+            into = pointer(C, 2 * j * blocks)
+            for b in range(width):  # without a branch: what is zero is written over by the next
+                g, h = first[2 * b * LANES], second[2 * b * LANES]
+                into[n], into[blocks + n], kept[n] = g, h, shown[b]
+                n += (g != 0.0) | (h != 0.0)
+        else:
+            for b in range(width):
+                kept[n + b] = shown[b]
+            n += width
+        count[j] = n
+    for q in range(Q if Q > 2 else 0):
+        for o in range(0, LANES, OCTET):
+            transpose(coefficients, q * LANES + o, Q * LANES, C, (o * Q + q) * blocks + t0, Q * blocks)
+
+
+@numba.njit(**OPTIONS)
+def _take(given: Any, count: int, out: Any, step: int) -> None:
+    for t in range(count):
+        out[t * step] = given[t]
+
+
+@numba.njit(**OPTIONS)
 def _entries_within(K: Any, N: int, image: Any, first: int, out: Any) -> None:
     """Entries of K between the trials of a block and those up to them: out[b, k, lane] for k ≤ b."""
+    shown = pointer(image, first)
+    images = (
+        np.int64(shown[0]),  # read once: the compiler cannot know that what is written below is something else
+        np.int64(shown[1]),
+        np.int64(shown[2]),
+        np.int64(shown[3]),
+        np.int64(shown[4]),
+        np.int64(shown[5]),
+        np.int64(shown[6]),
+        np.int64(shown[7]),
+    )
     for b in range(OCTET):
-        row = np.uint64(image[first + b]) * np.uint64(N)
+        row = pointer(K, images[b] * N)
         for k in range(b + 1):
-            out[(b * OCTET + k) * LANES] = K[row + np.uint64(image[first + k])]
+            out[(b * OCTET + k) * LANES] = row[images[k]]
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@numba.njit(**OPTIONS)
 def _scale(
     r: int,
     M: int,
@@ -149,21 +206,20 @@ def _scale(
                     sums[(k * Q + q) * LANES + j] *= factor
 
 
-@compiled(
-    numba.njit,
+@kernel(
     numba.void(
         *(_F1, _I, numba.int64[:, ::1], numba.int64[:, ::1], numba.float64[:, ::1], _I),
         *(
             numba.int64[:, ::1],
             numba.float64[:, ::1],
             numba.uint32[::1],
+            numba.uint32[::1],
+            numba.int64[::1],
             *(_F1,) * 9,
             numba.int64[::1],
             numba.int64[:, :, ::1],
         ),
-    ),
-    nogil=True,
-    error_model="numpy",
+    )
 )
 def _run(
     K: Any,
@@ -175,6 +231,8 @@ def _run(
     functions: Any,
     numbers: Any,
     image: Any,
+    past: Any,
+    count: Any,
     entry: Any,
     C: Any,
     raw: Any,
@@ -192,29 +250,20 @@ def _run(
     blocks, L = len(image) // LANES, LANES
     Q, own = len(raw) // (L * OCTET), (2 * M + 1) * L
     coins = coins_ST.reshape(-1)
-    number = numbers.reshape(-1)
+    number, orders, corrects = numbers.reshape(-1), order_ST.reshape(-1), correct_ST.reshape(-1)
+    count_L = len(lanes) // 4  # L, but unknown to the compiler, which makes vectors of loops that it cannot unroll
     for group in range(0, S, L):
         s0 = min(group, S - L)  # the last group takes some sessions again
         for j in range(L):
-            for t in range(T):
-                image[j * blocks + t] = order_ST[s0 + j, t]
-            lane = pointer(correct, j)
-            for t in range(T):
-                lane[t * L] = correct_ST[s0 + j, t]
+            _take(pointer(orders, (s0 + j) * T), T, pointer(image, j * blocks), 1)
+            _take(pointer(corrects, (s0 + j) * T), T, pointer(correct, j), L)
         memory[:] = 0.0
-        lane = pointer(lanes, 0)
+        count[:] = 0
         for t0 in range(0, T, OCTET):
             width = min(OCTET, T - t0)
-            _sums_before(K, N, t0, blocks, Q, image, entry, C, raw, sums)
-            for j in range(L):
-                _entries_within(K, N, image, j * blocks + t0, pointer(within, j))
+            _sums_before(K, N, t0, blocks, Q, image, past, count, entry, C, raw, sums, within)
             for b in range(width):
                 t, at = t0 + b, b * Q * L
-                diagonal = pointer(within, b * (OCTET + 1) * L)
-                right = pointer(correct, t * L)
-                for j in range(L):
-                    lane[j] = right[j]
-                    lane[L + j] = diagonal[j]
                 for r in range(R):
                     place = at + r * M * L
                     for k in range(b):
@@ -222,13 +271,15 @@ def _run(
                             into = pointer(sums, place + a * L)
                             of = pointer(coefficients, (k * Q + r * M + a) * L)
                             by = pointer(within, (b * OCTET + k) * L)
-                            for j in range(len(lanes) // 6):
+                            for j in range(count_L):
                                 into[j] += of[j] * by[j]
                     flag = call(
                         functions[r, 0],
                         (
                             pointer(sums, place),
                             pointer(coefficients, place),
+                            pointer(correct, t * L),
+                            pointer(within, b * (OCTET + 1) * L),
                             pointer(lanes, 0),
                             pointer(memory, r * own),
                             pointer(coins, s0 * T + t),
@@ -236,18 +287,16 @@ def _run(
                             pointer(number, r * 4),
                             functions[r, 1],
                             M,
-                            len(lanes) // 6,
+                            count_L,
                         ),
                     )
                     chosen = pointer(word, r * L)
-                    action = pointer(lanes, 2 * L)
-                    for j in range(len(lanes) // 6):
+                    action = pointer(lanes, 0)
+                    for j in range(count_L):
                         chosen[j] = (chosen[j] if b else 0) | int(action[j]) << (8 * b)
                     if flag != 0:
                         _scale(r, M, b, t0, blocks, Q, memory, r * own + 2 * M * L, C, coefficients, sums)
             for r in range(R):
                 for j in range(L):
                     words_RSW[r, s0 + j, t0 // OCTET] = word[r * L + j]
-            for q in range(Q):
-                for o in range(0, L, OCTET):
-                    transpose(coefficients, q * L + o, Q * L, C, (o * Q + q) * blocks + t0, Q * blocks)
+            _remember(t0, width, blocks, Q, image, past, count, coefficients, C)

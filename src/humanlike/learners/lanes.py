@@ -61,6 +61,8 @@ def _make_pull(rows: int, gathers: bool) -> Callable[..., Any]:
         matrix: Any,
         size: Any,
         images: Any,
+        at: Any,
+        past: Any,
         first: Any,
         count: Any,
         entries: Any,
@@ -71,26 +73,27 @@ def _make_pull(rows: int, gathers: bool) -> Callable[..., Any]:
         s0: Any,
         s_row: Any,
     ) -> Any:
-        names = (matrix, size, images, first, count, entries, coefficients, c0, c_row, sums, s0, s_row)
+        names = (matrix, size, images, at, past, first, count, entries, coefficients, c0, c_row, sums, s0, s_row)
 
         def codegen(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             kinds = signature.args
             K = _data(context, builder, kinds[0], given[0])
             image = _data(context, builder, kinds[2], given[2], given[3])
-            entry = _data(context, builder, kinds[5], given[5])
-            C = _data(context, builder, kinds[6], given[6], given[7])
-            F = _data(context, builder, kinds[9], given[9], given[10])
-            size, count, c_row, s_row = given[1], given[4], given[8], given[11]
+            before = _data(context, builder, kinds[4], given[4], given[5])
+            entry = _data(context, builder, kinds[7], given[7])
+            C = _data(context, builder, kinds[8], given[8], given[9])
+            F = _data(context, builder, kinds[11], given[11], given[12])
+            size, count, c_row, s_row = given[1], given[6], given[10], given[13]
             zero = ir.Constant(_VECTOR, [0.0] * OCTET)
             total = [cgutils.alloca_once_value(builder, zero) for _ in range(rows)]
             shown = []
             for b in range(OCTET if gathers else 0):
-                number = builder.load(builder.gep(image, [builder.add(count, _I8(b))]))
+                number = builder.load(builder.gep(image, [_I8(b)]))
                 shown.append(builder.gep(K, [builder.mul(builder.zext(number, _I8), size)]))
             with cgutils.for_range(builder, count) as loop:
                 place = _octet(builder, entry, builder.mul(loop.index, _I8(OCTET)))
                 if gathers:
-                    number, k = builder.zext(builder.load(builder.gep(image, [loop.index])), _I8), _UNDEFINED
+                    number, k = builder.zext(builder.load(builder.gep(before, [loop.index])), _I8), _UNDEFINED
                     for b in range(OCTET):
                         k = builder.insert_element(k, builder.load(builder.gep(shown[b], [number])), _lane(b))
                     builder.store(k, place, align=64)
@@ -109,8 +112,8 @@ def _make_pull(rows: int, gathers: bool) -> Callable[..., Any]:
     return pull
 
 
-# One session: sums[s0 + r s_row + b] = Σ_s C[c0 + r c_row + s] K[image s, image count + b] over the first `count`
-# trials s, for the next eight trials b. The first form gathers the entries of K and keeps them for the others.
+# One session: sums[s0 + r s_row + b] = Σ_s C[c0 + r c_row + s] K[past[first + s], images[at + b]] over s < count, for
+# eight trials b. The first form gathers the entries of K and keeps them for the others.
 gather_and_pull = _make_pull(2, gathers=True)
 pull_2 = _make_pull(2, gathers=False)
 pull_4 = _make_pull(4, gathers=False)

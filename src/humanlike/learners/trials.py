@@ -8,7 +8,9 @@ Loops run over sessions without a branch on what a learner does, which no proces
 Pointers of a trial, with M actions and L = LANES sessions:
     sums      (M, L) Σ C K of each action for the current image
     out       (M, L) coefficients of the current image, to be filled
-    lanes     (6, L) correct action, K_ii, chosen action, its sum, its reward, its step: rows 2 … 5 are filled
+    correct   (L,) correct action
+    diagonal  (L,) K_ii
+    lanes     (4, L) chosen action, its sum, its reward, its step, to be filled
     memory    (2M + 1, L) what the rule remembers of its sessions, zero at their start; the last row holds factors
     coins     coin of session j at j·stride
     numbers   rewards of a correct and of a wrong choice, α, and the rule's parameter
@@ -29,35 +31,23 @@ import numpy as np
 from numba.extending import overload
 
 from humanlike.learners import update_rules
+from humanlike.learners.compilation import OPTIONS, callback
 from humanlike.learners.lanes import LANES, bits_of, call, from_bits, shifted
 
 _P, _I = numba.types.CPointer(numba.float64), numba.int64
-TRIAL = _I(_P, _P, _P, _P, _P, _I, _P, _I, _I, _I)
+TRIAL = _I(*(_P,) * 7, _I, _P, _I, _I, _I)
 STEP = _I(_P, _P, _P, _I)
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it rounds to a whole number, which the lowest bits then hold
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _INVERSE_FACTORIALS = tuple(1.0 / math.factorial(n) for n in range(14))
 
 
-def compiled(decorator: Callable[..., Any], *signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A Numba decorator that caches on disk where some cache folder is writable."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        try:
-            return decorator(*signature, cache=True, **options)(function)
-        except (RuntimeError, OSError):  # no folder to cache in: compile in every process
-            return decorator(*signature, **options)(function)
-
-    return decorate
-
-
-@numba.njit(**_OPTIONS)
+@numba.njit(**OPTIONS)
 def _power_of_two(n: float) -> float:
     return from_bits((bits_of(n + _ROUND) + 1023) << 52)
 
 
-@numba.njit(**_OPTIONS)
+@numba.njit(**OPTIONS)
 def exponential(x: float) -> float:
     """e^x to within 1 unit in the last place, in arithmetic alone so that loops over lanes stay vectors.
 
@@ -91,9 +81,9 @@ def compiled_step(step: Callable[[Any, Any], Any]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", numba.NumbaWarning)
-            scalar = numba.njit(**_OPTIONS)(step)
+            scalar = numba.njit(**OPTIONS)(step)
 
-            @numba.cfunc(STEP, **_OPTIONS)
+            @numba.cfunc(STEP, **OPTIONS)
             def steps(reward: Any, preference: Any, out: Any, count: int) -> int:
                 for j in range(count):
                     out[j] = scalar(reward[j], preference[j])
@@ -107,10 +97,10 @@ def compiled_step(step: Callable[[Any, Any], Any]) -> Any:
         ) from error
 
 
-@numba.njit(**_OPTIONS)
+@numba.njit(**OPTIONS)
 def _choose(preference: Any, lanes: Any, coins: Any, stride: int, M: int, count: int) -> None:
     """Fill in each lane the action of the largest preference, of m exact ties number ⌊coin·m⌋, and that preference."""
-    action, own = shifted(lanes, 2 * LANES), shifted(lanes, 3 * LANES)
+    action, own = lanes, shifted(lanes, LANES)
     ties = 0
     second = shifted(preference, LANES)
     for j in range(count):
@@ -138,30 +128,40 @@ def _choose(preference: Any, lanes: Any, coins: Any, stride: int, M: int, count:
                     left -= 1
 
 
-@numba.njit(**_OPTIONS)
-def _reward(lanes: Any, numbers: Any, count: int) -> None:
-    action, reward, right, wrong = shifted(lanes, 2 * LANES), shifted(lanes, 4 * LANES), numbers[0], numbers[1]
+@numba.njit(**OPTIONS)
+def _reward(correct: Any, lanes: Any, numbers: Any, count: int) -> None:
+    action, reward, right, wrong = lanes, shifted(lanes, 2 * LANES), numbers[0], numbers[1]
     for j in range(count):
-        reward[j] = right if action[j] == lanes[j] else wrong
+        reward[j] = right if action[j] == correct[j] else wrong
 
 
-@compiled(numba.cfunc, TRIAL, **_OPTIONS)
+@callback(TRIAL)
 def linear(
-    sums: Any, out: Any, lanes: Any, memory: Any, coins: Any, stride: int, numbers: Any, step: int, M: int, count: int
+    sums: Any,
+    out: Any,
+    correct: Any,
+    diagonal: Any,
+    lanes: Any,
+    memory: Any,
+    coins: Any,
+    stride: int,
+    numbers: Any,
+    step: int,
+    M: int,
+    count: int,
 ) -> int:
     """A rule that moves the chosen action's weights by α step(reward, preference); the parameter caps their norm.
 
     The squared norm of all weights, row 0 of the memory, follows from ‖W + g x‖² = ‖W‖² + 2 g l_a + g² K_ii.
     """
-    diagonal, action, own, reward, g = (
+    action, own, reward, g = (
+        lanes,
         shifted(lanes, LANES),
         shifted(lanes, 2 * LANES),
         shifted(lanes, 3 * LANES),
-        shifted(lanes, 4 * LANES),
-        shifted(lanes, 5 * LANES),
     )
     _choose(sums, lanes, coins, stride, M, count)
-    _reward(lanes, numbers, count)
+    _reward(correct, lanes, numbers, count)
     call(step, (reward, own, g, count))
     alpha, cap = numbers[2], numbers[3]
     for a in range(M):
@@ -182,27 +182,46 @@ def linear(
     return int(over > 0)
 
 
-@compiled(numba.cfunc, TRIAL, **_OPTIONS)
+@callback(TRIAL)
 def reinforce(
-    sums: Any, out: Any, lanes: Any, memory: Any, coins: Any, stride: int, numbers: Any, step: int, M: int, count: int
+    sums: Any,
+    out: Any,
+    correct: Any,
+    diagonal: Any,
+    lanes: Any,
+    memory: Any,
+    coins: Any,
+    stride: int,
+    numbers: Any,
+    step: int,
+    M: int,
+    count: int,
 ) -> int:
     """The policy gradient, which moves every action's weights by α r (1[i = a] - softmax(l)_i)."""
     action, own, reward, total = (
+        lanes,
+        shifted(lanes, LANES),
         shifted(lanes, 2 * LANES),
         shifted(lanes, 3 * LANES),
-        shifted(lanes, 4 * LANES),
-        shifted(lanes, 5 * LANES),
     )
     _choose(sums, lanes, coins, stride, M, count)
-    _reward(lanes, numbers, count)
+    _reward(correct, lanes, numbers, count)
     alpha = numbers[2]
-    for j in range(count):
-        total[j] = 0.0
-    for a in range(M):
-        weight, preference = shifted(out, a * LANES), shifted(sums, a * LANES)
+    if M == 2:  # e^0 = 1 of the chosen action needs no exponential
+        first, second, more = sums, shifted(sums, LANES), shifted(out, LANES)
         for j in range(count):
-            weight[j] = exponential(preference[j] - own[j])
-            total[j] += weight[j]
+            other = exponential(min(first[j], second[j]) - own[j])
+            total[j] = 1.0 + other
+            out[j] = 1.0 if action[j] == 0.0 else other
+            more[j] = 1.0 if action[j] == 1.0 else other
+    else:
+        for j in range(count):
+            total[j] = 0.0
+        for a in range(M):
+            weight, preference = shifted(out, a * LANES), shifted(sums, a * LANES)
+            for j in range(count):
+                weight[j] = exponential(preference[j] - own[j])
+                total[j] += weight[j]
     for a in range(M):
         weight = shifted(out, a * LANES)
         for j in range(count):
@@ -210,10 +229,10 @@ def reinforce(
     return 0
 
 
-@numba.njit(**_OPTIONS)
+@numba.njit(**OPTIONS)
 def _store(out: Any, lanes: Any, M: int, count: int) -> None:
     """Coefficient 1 of the action inferred to be correct (see `update_rules.inferred_action`)."""
-    action, reward = shifted(lanes, 2 * LANES), shifted(lanes, 4 * LANES)
+    action, reward = lanes, shifted(lanes, 2 * LANES)
     for a in range(M):
         place = shifted(out, a * LANES)
         for j in range(count):
@@ -221,12 +240,23 @@ def _store(out: Any, lanes: Any, M: int, count: int) -> None:
             place[j] = 1.0 if (action[j] == float(a)) == seen and (seen or M == 2) else 0.0
 
 
-@compiled(numba.cfunc, TRIAL, **_OPTIONS)
+@callback(TRIAL)
 def exemplar(
-    sums: Any, out: Any, lanes: Any, memory: Any, coins: Any, stride: int, numbers: Any, step: int, M: int, count: int
+    sums: Any,
+    out: Any,
+    correct: Any,
+    diagonal: Any,
+    lanes: Any,
+    memory: Any,
+    coins: Any,
+    stride: int,
+    numbers: Any,
+    step: int,
+    M: int,
+    count: int,
 ) -> int:
     """The exemplar rule, whose sums are those of similarities; the parameter is γ."""
-    action, own, gamma = shifted(lanes, 2 * LANES), shifted(lanes, 3 * LANES), numbers[3]
+    action, own, gamma = lanes, shifted(lanes, LANES), numbers[3]
     _choose(sums, lanes, coins, stride, M, count)
     if gamma < np.inf:
         for j in range(count):
@@ -240,22 +270,33 @@ def exemplar(
                     if chosen < 0 and (coins[j * stride] * total < below or a == M - 1):
                         chosen = a
                 action[j] = float(chosen)
-    _reward(lanes, numbers, count)
+    _reward(correct, lanes, numbers, count)
     _store(out, lanes, M, count)
     return 0
 
 
-@compiled(numba.cfunc, TRIAL, **_OPTIONS)
+@callback(TRIAL)
 def prototype(
-    sums: Any, out: Any, lanes: Any, memory: Any, coins: Any, stride: int, numbers: Any, step: int, M: int, count: int
+    sums: Any,
+    out: Any,
+    correct: Any,
+    diagonal: Any,
+    lanes: Any,
+    memory: Any,
+    coins: Any,
+    stride: int,
+    numbers: Any,
+    step: int,
+    M: int,
+    count: int,
 ) -> int:
     """The prototype rule. Memory: n_a images and q_a = ΣΣ K_jk of each action, so that l_a = s_a/n_a - q_a/(2 n_a²)."""
-    diagonal, squares = shifted(lanes, LANES), shifted(memory, M * LANES)
+    squares = shifted(memory, M * LANES)
     for j in range(M * count):  # the coefficients' place holds the preferences until they are known
         n = max(memory[j], 1.0)
         out[j] = sums[j] / n - squares[j] / (2.0 * n * n)
     _choose(out, lanes, coins, stride, M, count)
-    _reward(lanes, numbers, count)
+    _reward(correct, lanes, numbers, count)
     _store(out, lanes, M, count)
     for a in range(M):
         for j in range(count):

@@ -32,7 +32,7 @@ from humanlike.learners.update_rules import (
 )
 
 BLOCK = 10
-CPU_SESSIONS, CPU_GATHER = 2000, 1000  # sessions at a time of a trial, and of a block's gather, which stays in cache
+CPU_SESSIONS, CPU_GATHER = 2700, 1000  # sessions at a time of a trial, and of a block's gather, which stays in cache
 CHUNK_BYTES = 2**28  # of coefficients, on other devices
 
 
@@ -186,6 +186,7 @@ def simulate_batched(
     S, T = sessions.order_ST.shape
     choices_RST = np.empty((len(rules), S, T), dtype=np.int8)
     step = CPU_SESSIONS if kind == "cpu" else max(1, CHUNK_BYTES // (8 * max(T, 1) * num_choices * len(rules)))
+    step = -(-S // -(-S // step)) if S else step  # chunks of one size
     workspace = _Workspace(torch.device(device))
     for matrix, members in matrices(torch.from_numpy(gram_NN).to(device, dtype), rules):
         for start in range(0, S, step):
@@ -226,7 +227,8 @@ class _Batch:
     ) -> None:
         self.matrix, self.rules, self.M, self.workspace = matrix, rules, num_choices, workspace
         self.right, self.wrong, self.zero = (matrix.new_tensor(float(number)) for number in (*rewards, 0))
-        self.order_TS = torch.from_numpy(np.ascontiguousarray(sessions.order_ST.T)).to(matrix.device)
+        self.whole = torch.int32 if matrix.numel() < 2**31 else torch.int64  # half of the memory to pass through
+        self.order_TS = torch.from_numpy(np.ascontiguousarray(sessions.order_ST.T)).to(matrix.device, self.whole)
         self.correct_TS = torch.from_numpy(sessions.correct_ST.T.astype(np.int8)).to(matrix.device)
         self.coin_TS = torch.from_numpy(np.ascontiguousarray(sessions.coins_ST.T)).to(matrix)
         self.batched = [batched_rule(rule, alpha) for rule in rules]
@@ -257,7 +259,7 @@ class _Batch:
             rows = slice(start, start + step)
             order_TS = self.order_TS[:t1, rows]
             shape = (t1, B, order_TS.shape[1])
-            index_tBS = self.workspace("indices", torch.int64, *shape)
+            index_tBS = self.workspace("indices", self.whole, *shape)
             K_tBS = self.workspace("entries", self.matrix.dtype, *shape)
             torch.add(order_TS[:, None], order_TS[None, t0:], alpha=len(self.matrix), out=index_tBS)
             torch.index_select(self.matrix.view(-1), 0, index_tBS.view(-1), out=K_tBS.view(-1))

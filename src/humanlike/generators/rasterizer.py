@@ -25,6 +25,8 @@ DEFAULT_SOFTNESS = 0.18
 DEFAULT_TOLERANCE = 0.05
 FURTHEST = 1000.0
 """Canvas sides from the canvas beyond which a point is taken for an accident."""
+DARKEST = 1e-30
+"""Least light that one stroke lets through: nothing in a picture, but a number to divide by in its gradient."""
 MAX_PAIRS = {"cpu": 1 << 17, "cuda": 1 << 24}
 """Pairs of a segment and a pixel handled at once: few enough for a processor's cache, many enough for a GPU."""
 
@@ -96,7 +98,8 @@ def rasterize(
         if strokes.on_logit_BK is not None:
             alpha = alpha * strokes.on_logit_BK.to(dtype).flatten()[curve_K].sigmoid()
         light = _Light.apply(points, half, alpha, (sketch_C, stroke_C, strokes.batch_size), settings)
-        return light.view(-1, 1, size, size) * background
+        canvas = light.view(-1, 1, size, size)
+        return canvas if background == 1 else canvas * background
 
 
 def _check_settings(settings: Settings, background: float) -> None:
@@ -177,8 +180,7 @@ class _Light(torch.autograd.Function):
         if settings.union:
             light[entries.pixel_E] = share
         else:
-            log = light.zero_().scatter_add_(0, entries.pixel_E, share.clamp_(min=1e-30).log_())
-            light = log.exp()
+            light.scatter_reduce_(0, entries.pixel_E, share.clamp_(min=DARKEST), "prod")
         ctx.save_for_backward(half_S, alpha_S, *vars(entries).values(), light)
         ctx.segments = segments
         return light
@@ -198,7 +200,7 @@ class _Light(torch.autograd.Function):
         cover, by_distance, by_half = coverage_slopes(distance, half, settings.softness)
         upstream = -grad.index_select(0, e.pixel_E)
         if not settings.union:
-            others = light.index_select(0, e.pixel_E) / (1 - alpha * cover).clamp_(min=1e-30)
+            others = light.index_select(0, e.pixel_E) / (1 - alpha * cover).clamp_(min=DARKEST)
             upstream = upstream * others
         strength = upstream * alpha
         # The slope by distance vanishes with the distance, so that a pixel on the middle line pulls nowhere.

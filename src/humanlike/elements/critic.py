@@ -115,7 +115,7 @@ class Critic(nn.Module):
     def forward(self, x_B3HW: torch.Tensor, concepts: Sequence[str]) -> Reading:
         """Log P and presence of the given concepts, from one pass: half the work of asking for both in turn."""
         f_BD = self.features(x_B3HW)
-        return Reading(self._log_p(f_BD, concepts), *self._presence(f_BD, concepts))
+        return Reading(self._log_p(f_BD, concepts), *self.presence_logits_of(f_BD, concepts))
 
     def log_p(self, x_B3HW: torch.Tensor, concepts: Sequence[str]) -> torch.Tensor:
         """(B,) log P of each picture's own concept.
@@ -139,7 +139,7 @@ class Critic(nn.Module):
         Raises:
             ValueError: The critic knows no elements of a concept.
         """
-        return self._presence(self.features(x_B3HW), concepts)
+        return self.presence_logits_of(self.features(x_B3HW), concepts)
 
     def features(self, x_B3HW: torch.Tensor) -> torch.Tensor:
         """(B, D) float32 activations of the layer for pictures in [0, 1]."""
@@ -163,7 +163,8 @@ class Critic(nn.Module):
         position_B = torch.tensor([self._position[c] for c in concepts], device=f_BD.device)
         return self.log_proba_of(f_BD).gather(1, position_B[:, None])[:, 0]
 
-    def _presence(self, f_BD: torch.Tensor, concepts: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
+    def presence_logits_of(self, f_BD: torch.Tensor, concepts: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
+        """`presence_logits` from features."""
         if self.head is None:
             raise ValueError(f"the critic {self.name} has no presence head; fit it on sketches with annotated elements")
         concept_B = self.head.pairs.concept_positions(concepts)

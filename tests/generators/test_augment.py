@@ -30,7 +30,7 @@ def test_a_homography_is_scikit_images():
 
 def test_views_are_bilinear_interpolation_by_scipy():
     x = picture(2, 3, 12, 15)
-    matrices = Views(num=3, distortion=0.6, crop=(0.6, 0.9)).homographies(seed=5, step=2)
+    matrices = Views(3, 0.6, (0.6, 0.9), plain=False).homographies(seed=5, step=2)
     found = warped(x, matrices, background=0.7)
     for v, matrix in enumerate(matrices.numpy()):
         yy, xx = np.mgrid[:12, :15]
@@ -55,24 +55,24 @@ def test_a_perspective_is_torchvisions():
 
 def test_gradients_are_those_of_finite_differences():
     x = picture(1, 1, 6, 6).requires_grad_()
-    matrices = Views(num=2, crop=(0.8, 1.0)).homographies(0, 0)
+    matrices = Views(2, 0.5, (0.8, 1.0), plain=False).homographies(0, 0)
     assert torch.autograd.gradcheck(lambda x: warped(x, matrices), x)
 
 
 def test_views_depend_on_seed_and_step_and_not_on_the_company():
-    views = Views(num=4)
+    views = Views(4, plain=False)
     x = picture(3, 1, 16, 16).float()
     seen = views(x, seed=1, step=7)
     assert torch.equal(seen[:, 1:2], views(x[1:2], seed=1, step=7))
     assert torch.equal(seen, views(x, seed=1, step=7))
     assert not torch.equal(seen, views(x, seed=1, step=8))
     assert not torch.equal(seen[0], seen[1])
-    assert views.homographies(1, 7)[:2].equal(Views(num=2).homographies(1, 7))
+    assert views.homographies(1, 7)[:2].equal(Views(2, plain=False).homographies(1, 7))
 
 
 def test_a_view_without_change_is_the_canvas():
     x = picture(2, 1, 8, 8)
-    assert torch.allclose(Views(num=1, distortion=0.0, crop=(1, 1))(x, 0, 0)[0], x, atol=1e-12)
+    assert torch.allclose(Views(1, 0.0, (1, 1), plain=False)(x, 0, 0)[0], x, atol=1e-12)
     assert torch.equal(Views(num=0, plain=True)(x, 0, 0)[0], x)
     seen = Views(num=2, plain=True)(x, 0, 0)
     assert len(seen) == 3
@@ -83,7 +83,9 @@ def test_a_blank_sheet_stays_blank():
     assert torch.allclose(Views(num=8, distortion=0.9)(torch.ones(1, 1, 16, 16), 0, 0), torch.ones(()))
 
 
-@pytest.mark.parametrize("wrong", [{"num": 0}, {"distortion": 1.0}, {"crop": (0.9, 0.5)}, {"crop": (0.0, 0.5)}])
+@pytest.mark.parametrize(
+    "wrong", [{"num": 0, "plain": False}, {"distortion": 1.0}, {"crop": (0.9, 0.5)}, {"crop": (0.0, 0.5)}]
+)
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match=f"views.{next(iter(wrong))}"):
         Views(**wrong)

@@ -50,7 +50,9 @@ def goal(num=2, size=32):
     return rasterize(Strokes(begin(num, 3, seed=99, names="uvwxyz"), 0.05, 1.0), size)
 
 
-SETTINGS = Optimization(steps=12, size=32, width=0.05, views=Views(num=2), frames=4, rates=Rates(width=0.001))
+SETTINGS = Optimization(
+    steps=12, size=32, width=0.05, views=Views(num=2), frames=4, rates=Rates(points=0.01, width=0.001, final=0.1)
+)
 
 
 def test_a_step_is_that_of_adam_on_the_mean_over_the_same_views():
@@ -60,9 +62,9 @@ def test_a_step_is_that_of_adam_on_the_mean_over_the_same_views():
     adam = torch.optim.Adam([{"params": [points], "lr": 0.01}, {"params": [width], "lr": 0.001}], betas=(0.9, 0.95))
     for step in range(3):
         for group, rate in zip(adam.param_groups, (0.01, 0.001), strict=True):
-            group["lr"] = rate * Rates().factor(step, 3)
+            group["lr"] = rate * Rates(final=0.1).factor(step, 3)
         adam.zero_grad()
-        canvas = rasterize(Strokes(points, width, 1.0), 32, softness=0.6 * (0.18 / 0.6) ** (step / 2))
+        canvas = rasterize(Strokes(points, width, 1.0), 32, softness=0.4 * (0.18 / 0.4) ** (step / 2))
         a, b = (settings.views(x, 0, step) for x in (canvas, goal()))
         (a - b).square().mean(dim=(0, 2, 3, 4)).sum().backward()
         adam.step()
@@ -102,7 +104,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 
 
 def test_a_sketch_alone_is_a_sketch_in_company():
-    settings = replace(SETTINGS, learn_number=True, economy=0.1, rates=Rates(width=0.001, opacity=0.01))
+    settings = replace(SETTINGS, learn_number=True, economy=0.1, rates=Rates(points=0.01, width=0.001, opacity=0.01))
     together = optimize_sketches(begin(4), [Pixels(goal(4))], settings)
     alone = optimize_sketches(begin(4)[2:3], [Pixels(goal(4)[2:3])], settings)
     assert torch.allclose(together.parameters.points[2:3], alone.parameters.points, atol=1e-5)

@@ -26,7 +26,7 @@ class Views:
     """How a canvas is seen.
 
     Attributes:
-        num: V ≥ 1 random views a step, averaged over.
+        num: Random views a step, averaged over; 0 with `plain` for none.
         distortion: How far the corners of the sheet may move inwards, as a share of half the side, in [0, 1).
         crop: Least and greatest share of the side that a view keeps, in (0, 1].
         plain: Also see the canvas as it is, as one more view.
@@ -35,10 +35,10 @@ class Views:
         ValueError: A number is out of its range.
     """
 
-    num: int = 4
-    distortion: float = 0.5
+    num: int = 1
+    distortion: float = 0.3
     crop: tuple[float, float] = (0.9, 0.9)
-    plain: bool = False
+    plain: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crop", tuple(float(share) for share in self.crop))

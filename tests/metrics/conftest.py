@@ -27,7 +27,7 @@ def _process(job, rank, world_size, folder):
             init_method=f"file://{folder / 'rendezvous'}",
             rank=rank,
             world_size=world_size,
-            timeout=timedelta(seconds=30),
+            timeout=timedelta(seconds=55),
         )
         torch.save(job(rank, world_size), folder / f"{rank}.pt")
         torch.distributed.destroy_process_group()

@@ -1,0 +1,165 @@
+"""How alike two sources of elements are, concept by concept: by letters, by lemma, by noun, and by meaning.
+
+Legend: M texts, D width of an encoder's vectors, A and B elements of one concept in the two sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from humanlike.elements.extraction_words import head, normal
+from humanlike.elements.prompts import spoken
+
+Encoder = Callable[[Sequence[str]], Any]
+"""Texts → (M, D) vectors, as an array or a tensor; for example `TextTower(…).embed`."""
+
+KINDS = ("precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class ElementComparison:
+    """Two sources side by side; precision is the share of a's elements that b has, recall the share of b's that a has.
+
+    Attributes:
+        table: One row a shared concept: `concept`, `num_a`, `num_b`, then `exact_…`, `lemma_…` and `head_…`
+            precision, recall and f1; with an encoder `soft_…` and `text_cosine`; with BERTScore `bertscore_…`.
+        only_a: Concepts that only the first source has.
+        only_b: Concepts that only the second source has.
+        sources: Names of the two.
+    """
+
+    table: pd.DataFrame
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    sources: tuple[str, str]
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Means over shared concepts, every concept counting alike."""
+        return {str(k): float(v) for k, v in self.table.drop(columns="concept").mean().items()}
+
+
+def compare_elements(
+    a: Mapping[str, Sequence[str]],
+    b: Mapping[str, Sequence[str]],
+    encoder: Encoder | None = None,
+    bertscore: Mapping[str, Any] | None = None,
+    element_text: str = "{element}",
+    list_text: str = "{elements}",
+) -> ElementComparison:
+    """Compare two sources over the concepts that both have.
+
+    Soft precision is the mean over A of the largest cosine with an element of B, soft recall the same with A and B
+    exchanged, soft F1 their harmonic mean. `text_cosine` is the cosine between the vectors of the two whole lists.
+    BERTScore is torchmetrics', of the whole lists.
+
+    Args:
+        a: Concept → elements, the source that is judged.
+        b: The source that it is held against.
+        encoder: Text encoder for the soft scores and the cosine.
+        bertscore: Arguments of `torchmetrics.functional.text.bert_score`, such as model_name_or_path (which needs
+            transformers), or model, user_tokenizer and user_forward_fn; None: no BERTScore.
+        element_text: What is encoded of an element, with {element} and, where wanted, {label}.
+        list_text: What is encoded of a list, with {elements} and, where wanted, {label}.
+
+    Raises:
+        ValueError: The sources share no concept, a list is empty, or the encoder gives vectors of the wrong number.
+
+    Example:
+        >>> found = compare_elements({"owl": ["Wings", "beak"]}, {"owl": ["wing", "beak", "long tail"]})
+        >>> [round(found.means[f"{kind}_f1"], 3) for kind in ("exact", "lemma")]
+        [0.4, 0.8]
+    """
+    shared = [concept for concept in a if concept in b]
+    if not shared:
+        raise ValueError(f"the two sources share no concept: {list(a)[:3]} … and {list(b)[:3]} …")
+    empty = [concept for concept in shared if not a[concept] or not b[concept]]
+    if empty:
+        raise ValueError(f"the list of {empty[0]!r} is empty in a source ({len(empty)} such concepts); leave it out")
+    rows = [_by_words(concept, a[concept], b[concept]) for concept in shared]
+    if encoder is not None:
+        vectors = _Vectors(encoder)
+        rows = [
+            {**row, **_by_meaning(spoken(c), a[c], b[c], vectors.unit, element_text, list_text)}
+            for c, row in zip(shared, rows, strict=True)
+        ]
+    if bertscore is not None:
+        in_a, in_b = ([_text(list_text, spoken(c), x[c]) for c in shared] for x in (a, b))
+        rows = [{**row, **more} for row, more in zip(rows, _bertscores(in_a, in_b, bertscore), strict=True)]
+    names = tuple(str(getattr(x, "source", "unnamed")) for x in (a, b))
+    only_a, only_b = tuple(c for c in a if c not in b), tuple(c for c in b if c not in a)
+    return ElementComparison(pd.DataFrame(rows), only_a, only_b, (names[0], names[1]))
+
+
+def _by_words(concept: str, a: Sequence[str], b: Sequence[str]) -> dict[str, Any]:
+    row: dict[str, Any] = {"concept": concept, "num_a": len(a), "num_b": len(b)}
+    for name, spelled in (("exact", str.strip), ("lemma", _lemma), ("head", _head)):
+        in_a, in_b = {spelled(e) for e in a}, {spelled(e) for e in b}
+        both = len(in_a & in_b)
+        row |= _named(name, both / len(in_a), both / len(in_b))
+    return row
+
+
+def _lemma(element: str) -> str:
+    return normal(element) or element.strip().lower()
+
+
+def _head(element: str) -> str:
+    return head(element) or element.strip().lower()
+
+
+def _named(name: str, precision: float, recall: float) -> dict[str, float]:
+    total = precision + recall
+    f1 = 2 * precision * recall / total if total > 0 else 0.0
+    return dict(zip((f"{name}_{kind}" for kind in KINDS), (precision, recall, f1), strict=True))
+
+
+class _Vectors:
+    """Unit vectors of texts, each text encoded once."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder, self._known = encoder, {}  # type: tuple[Encoder, dict[str, np.ndarray]]
+
+    def unit(self, texts: Sequence[str]) -> np.ndarray:
+        """(M, D) vectors of length 1."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            given = self._encoder(new)
+            vector_MD = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
+            if vector_MD.ndim != 2 or len(vector_MD) != len(new):
+                raise ValueError(f"the encoder made vectors of shape {vector_MD.shape} of {len(new)} texts")
+            length_M1 = np.linalg.norm(vector_MD, axis=1, keepdims=True)
+            if not np.isfinite(length_M1).all() or (length_M1 == 0).any():
+                raise ValueError("the encoder made a vector that is zero or not finite")
+            self._known |= dict(zip(new, vector_MD / length_M1, strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+def _by_meaning(
+    label: str, a: Sequence[str], b: Sequence[str], unit: Encoder, element_text: str, list_text: str
+) -> dict[str, float]:
+    sides = [unit([element_text.format(label=label, element=e) for e in side]) for side in (a, b)]
+    cosine_AB = sides[0] @ sides[1].T
+    whole = unit([_text(list_text, label, side) for side in (a, b)])
+    soft = _named("soft", float(cosine_AB.max(1).mean()), float(cosine_AB.max(0).mean()))
+    return {**soft, "text_cosine": float(whole[0] @ whole[1])}
+
+
+def _text(template: str, label: str, elements: Sequence[str]) -> str:
+    return template.format(label=label, elements=", ".join(elements))
+
+
+def _bertscores(a: list[str], b: list[str], options: Mapping[str, Any]) -> list[dict[str, float]]:
+    """One pair at a time, so that padding and order of a batch cannot matter."""
+    from torchmetrics.functional.text.bert import bert_score
+
+    found = []
+    for one, other in zip(a, b, strict=True):
+        scores = bert_score([one], [other], **options)
+        found.append({f"bertscore_{kind}": float(np.asarray(scores[kind]).reshape(-1)[0]) for kind in KINDS})
+    return found

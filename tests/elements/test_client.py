@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -26,6 +27,7 @@ from humanlike.elements.client_errors import (
 )
 from humanlike.elements.client_limits import CircuitBreaker
 from humanlike.elements.client_questions import Picture, Question
+from humanlike.elements.client_transport import retry_after
 
 SCHEMA = {
     "type": "object",
@@ -405,6 +407,24 @@ def test_the_key_of_an_answer_holds_all_that_decides_it():
     ]
     assert len(set(keys)) == len(keys)
     assert key() == key()
+
+
+def test_a_date_to_wait_for():
+    now = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
+    assert retry_after({"retry-after": "Mon, 30 Nov 2026 12:01:30 GMT"}, now) == 90
+    assert retry_after({"retry-after": "Mon, 30 Nov 2026 11:00:00 GMT"}, now) == 0
+    assert [retry_after({"retry-after": said}, now) for said in ("-5", "nan", "inf", "", "x")] == [0, *[None] * 4]
+
+
+def test_a_cache_that_cannot_be_written_says_which_file(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with AnswerCache(path) as cache:
+        cache._db.execute("PRAGMA query_only=ON")
+        with pytest.raises(OSError, match=r"cannot use the cache of answers .*a\.sqlite"):
+            cache.put("k", {}, "m", "t")
+        cache._db.execute("PRAGMA query_only=OFF")
+        cache.put("k", {}, "m", "t")
+        assert len(cache) == 1
 
 
 def test_missing_httpx_is_said_with_the_remedy(monkeypatch):

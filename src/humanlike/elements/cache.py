@@ -10,7 +10,8 @@ import json
 import sqlite3
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,7 +119,7 @@ class AnswerCache:
             tokens: Tokens that it took.
         """
         row = (key, model, topic, json.dumps(answer, allow_nan=False, ensure_ascii=False), tokens, _now())
-        with self._lock, self._db:  # the connection commits, or takes back
+        with self._lock, self._said(), self._db:  # the connection commits, or takes back
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute("INSERT OR IGNORE INTO answers VALUES (?,?,?,?,?,?)", row)
             self._db.execute("DELETE FROM failures WHERE key=?", (key,))
@@ -131,7 +132,7 @@ class AnswerCache:
     def put_failure(self, key: str, failure: Failure, model: str, topic: str) -> None:
         """Remember that a reply could not be used."""
         row = (key, model, topic, failure.attempts, int(failure.final), failure.reason, _now())
-        with self._lock:
+        with self._lock, self._said():
             self._db.execute("INSERT OR REPLACE INTO failures VALUES (?,?,?,?,?,?,?)", row)
 
     def __len__(self) -> int:
@@ -139,8 +140,16 @@ class AnswerCache:
         return int(row[0]) if row else 0
 
     def _one(self, sql: str, values: tuple) -> tuple | None:
-        with self._lock:
+        with self._lock, self._said():
             return self._db.execute(sql, values).fetchone()
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Say which file it is that cannot be used (a full disk, another process that holds it for a minute)."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise OSError(f"cannot use the cache of answers {self.path}: {error}") from error
 
     def close(self) -> None:
         """Close the file."""

@@ -5,8 +5,8 @@
 
 Both ways run the same `optimize_sketches`, in turns in one process, after a warm-up: one view, K = 16 strokes, and a
 readout with random weights on the backbone (weights do not move the time). Shares of the rasteriser and of the critic
-are timed apart, forward and backward. `--inputs` are sides of the network's input in pixels; the canvas is as large, 128 at most.
-A network that fills a core with one image gains nothing from company; what gains is everything around it.
+are timed apart, forward and backward. `--inputs` are sides of the network's input in pixels; the canvas is as large,
+128 at most. A network that fills a core with one image gains nothing from company; what gains is all around it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def whole(critic: Critic, rows: slice, size: int, steps: int) -> None:
     names = NAMES[rows]
     points = curves_from(scattered_points(STROKES, 0, names), 0, names, radius=0.15)
     objective = ConceptObjective(critic, ("label 3",) * len(names), None)
-    optimize_sketches(points, [objective], Optimization(steps=steps, size=size, views=Views(num=1), frames=1))
+    optimize_sketches(
+        points, [objective], Optimization(steps=steps, size=size, views=Views(num=1, plain=False), frames=1)
+    )
 
 
 def drawing(rows: slice, size: int) -> None:

@@ -68,10 +68,11 @@ def test_several_layers_come_from_one_pass(backbone):
     calls = []
     handle = backbone.network.register_forward_pre_hook(lambda *_: calls.append(1))
     stem = backbone.network.conv_stem.register_forward_hook(lambda *_: calls.append(2))
-    found = differentiable_layers(backbone, pictures(2), [*LAYERS, "pre_logits"])
+    x = pictures(2).contiguous(memory_format=torch.channels_last)
+    found = differentiable_layers(backbone, x, [*LAYERS, "pre_logits"])
     handle.remove(), stem.remove()
     assert calls.count(2) == 1
-    plain = backbone.features(pictures(2), [*LAYERS, "pre_logits"])
+    plain = backbone.features(x, [*LAYERS, "pre_logits"])
     assert all(torch.equal(found[name], plain[name]) for name in plain)
 
 

@@ -19,6 +19,7 @@ def convolutional():
 def test_values_are_those_of_features(architecture):
     backbone = TimmBackbone(architecture, weights=None)
     x = torch.rand(2, *backbone.transform(_white()).shape, generator=torch.Generator().manual_seed(0))
+    x = x.contiguous(memory_format=torch.channels_last)  # as extraction gives it
     layers = [backbone.layers[len(backbone.layers) // 2], "pre_logits"]
     plain = backbone.features(x, layers)
     for layer in layers:
@@ -36,7 +37,7 @@ def test_values_are_those_of_features(architecture):
 
 def test_an_activation_in_place_changes_nothing(convolutional):
     """The layer before an in-place ReLU is handed on as it was."""
-    x = torch.rand(1, 3, 160, 160, requires_grad=True)
+    x = torch.rand(1, 3, 160, 160).contiguous(memory_format=torch.channels_last).requires_grad_()
     layer = next(n for n, m in convolutional.network.named_modules() if isinstance(m, torch.nn.BatchNorm2d))
     found = differentiable_features(convolutional, x, layer)
     assert torch.equal(found.detach(), convolutional.features(x, [layer])[layer])

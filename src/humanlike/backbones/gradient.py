@@ -58,7 +58,8 @@ def differentiable_layers(backbone: Backbone, x_B3HW: torch.Tensor, layers: Sequ
         ValueError: See `differentiable_features`.
     """
     if isinstance(backbone, ModuleBackbone):
-        found = _activations(backbone, x_B3HW, layers)
+        # As in extraction, colours of a pixel side by side: convolutions run a third faster, and sums round alike.
+        found = _activations(backbone, x_B3HW.contiguous(memory_format=torch.channels_last), layers)
     elif isinstance(backbone, CallableBackbone):
         found = {name: _called(backbone, x_B3HW, name) for name in dict.fromkeys(layers)}
     else:

@@ -15,7 +15,7 @@ from humanlike.benchmarks.sea import SeaBenchmark
 from humanlike.benchmarks.sea_tables import notes
 from humanlike.data.trials import AbsentImages
 from humanlike.elements.annotation import AnnotationJudge
-from humanlike.elements.lists import ElementLists
+from humanlike.elements.lists import ElementLists, shipped
 from humanlike.elements.presence import presence_of
 from humanlike.types import Features, Sketches
 
@@ -284,3 +284,23 @@ def test_judges_of_the_configuration_look_through_the_runs_backbone(study, tmp_p
     assert presence.coverage == 1.0
     with pytest.raises(ValueError, match="on_seen is 'sometimes'"):
         HeadJudge.from_file(tmp_path / "head.safetensors", on_seen="sometimes")
+
+
+def test_what_a_label_means_can_be_told(study):
+    data = study[0]
+    both = replace(
+        data, table=data.table.assign(concept=data.table["concept"].replace("owl", "mouse")), labels=("mouse", "violin")
+    )
+    with pytest.raises(ValueError, match=r"'mouse' names several things .*benchmark\.senses.*benchmark\.elements=FILE"):
+        SeaBenchmark(elements="shipped").element_lists(both)
+    lists_of_both = SeaBenchmark(elements="shipped", senses={"mouse": "mouse2"}).element_lists(both)
+    assert lists_of_both["mouse"] == shipped()["mouse2"]
+
+
+def test_steps_say_whom_recognition_is_of_where_sketches_were_not_judged():
+    row = {"sea": 0.5, "reward": 0.4, "penalty": 0.1, "visual_ratio": 0.5, "recognition": 0.7, "n_items": 4}
+    table = pd.DataFrame(
+        [{**row, "condition": 4.0, "n_scored": 4}, {**row, "condition": 8.0, "sea": 0.1, "n_scored": 3}]
+    )
+    assert notes(table, "s")[0].endswith("recognition +0.000 (of all sketches, judged or not).")
+    assert notes(table.assign(n_scored=4), "s")[0].endswith("recognition +0.000.")

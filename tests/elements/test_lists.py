@@ -245,3 +245,10 @@ def test_lists_that_cannot_be_scored_are_refused(tmp_path):
         ElementLists("user:x", {"owl": ("beak", "beak")}, {"owl": "x"})
     with pytest.raises(ValueError, match=r"nothing says where the elements of owl came from"):
         ElementLists("user:x", {"owl": ("beak",)}, {})
+
+
+def test_classes_whose_names_say_what_they_are_need_no_question():
+    labels = ("baseball bat", "bear (animal)", "computer-mouse", "mouse (animal)")
+    found = shipped().for_labels(labels, known_senses("tu_berlin"))
+    assert [found[label] for label in labels] == [shipped()[key] for key in ("bat2", "bear", "mouse2", "mouse1")]
+    assert known_senses("sketchy") == known_senses("seva_samples") == {}

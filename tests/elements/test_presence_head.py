@@ -231,6 +231,39 @@ def test_a_head_does_not_judge_what_it_was_trained_on(head, data, features):
     assert HeadJudge(head).judge(data, elements).table.equals(presence.table)  # from the images
 
 
+def test_doodles_of_another_seed_are_no_sources_that_were_trained_on(head, data):
+    other = doodles(CONCEPTS, instances=5, judgments=0, size=32, seed=1)
+    assert not set(other.table["image_id"]) & set(data.table["image_id"])
+    presence = HeadJudge(head).judge(other, annotated_elements(other))
+    assert presence.coverage == 1
+
+
+def test_the_source_of_a_judge_tells_its_settings(head, data, features):
+    source = HeadJudge(head).source
+    assert f"head {head.digest[:12]})" in source
+    again = fit_presence(PresenceHead(features.f_ND.shape[1], head.pairs, 0.1, 0.0), data, features)
+    assert again.digest != head.digest
+    presence = CrossFittedJudge(C=0.3, share=0.0).judge(data, annotated_elements(data), features)
+    assert "(C 0.3, share 0), out of 5 folds" in presence.source
+
+
+def test_a_fit_in_memory_waits_for_no_other_process(data, features, tmp_path):
+    """One process of several may fit alone: a sum over processes would wait for ever, or count items twice."""
+    alone = fit_presence(PresenceHead(features.f_ND.shape[1], annotated_elements(data)), data, features)
+    summed = []
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.distributed, "all_reduce", summed.append)
+            again = fit_presence(PresenceHead(features.f_ND.shape[1], annotated_elements(data)), data, features)
+            assert summed == []
+            again.take_statistics([(torch.zeros(2, features.f_ND.shape[1]), torch.arange(2))], over_processes=True)
+            assert len(summed) == 1
+    finally:
+        torch.distributed.destroy_process_group()
+    assert again.pairs.pairs == alone.pairs.pairs
+
+
 def test_cross_fitted_judge_reads_a_backbone_or_features(backbone, data, features):
     elements = annotated_elements(data)
     judge = CrossFittedJudge(backbone, C=0.3, cache_dir=None)

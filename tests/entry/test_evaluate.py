@@ -176,6 +176,15 @@ def test_wrong_use_has_its_own_status(command, arguments, words):
     assert "Traceback" not in done.stderr
 
 
+def test_a_benchmark_of_sketches_refuses_objects_in_one_sentence(tmp_path):
+    from humanlike.entry.conf import compose
+    from humanlike.entry.evaluate import score_from_config
+
+    settings = ["benchmark=sea", "dataset=novel_objects", "backbone=random_tiny", f"paths.cache={tmp_path}"]
+    with pytest.raises(TypeError, match="benchmark=sea needs sketches, got ObjectLearningData"):
+        score_from_config(compose("evaluate", settings))
+
+
 def test_debug_shows_the_traceback(tmp_path, capsys):
     config = compose("evaluate", normalise(["dataset.concepts=[lion]", "debug=true", "logger=none"]))
     assert Job(evaluate_job).run(config, tmp_path) == 1

@@ -67,6 +67,8 @@ class SeaBenchmark:
             configuration `_partial_: true`). None: the data set's own annotation.
         elements: "annotation": the elements that the data set is annotated for; "shipped": the project's lists; or a
             YAML file with lists. None: the annotation where there is one, else the shipped lists.
+        senses: Label → id of the concept that it means (`mouse: mouse1`), for labels of several things and labels under
+            another name in the lists; added to what is known of the data set.
         metric: Hyperparameters of SEA by name; None or left out: the published ones (see `SEAParameters`).
         min_judged: Share in (0, 1] of a sketch's elements that must have a judgment.
         replicates: Bootstrap replicates over source images within concepts.
@@ -98,6 +100,7 @@ class SeaBenchmark:
         self,
         judge: PresenceJudge | JudgeMaker | None = None,
         elements: str | Path | None = None,
+        senses: Mapping[str, str] | None = None,
         metric: Mapping[str, Any] | None = None,
         min_judged: float = 1.0,
         replicates: int = 1000,
@@ -111,7 +114,7 @@ class SeaBenchmark:
             raise ValueError(f"sensitivity_draws must be a power of two, or 0 for none, got {sensitivity_draws}")
         self.parameters = _parameters(metric)
         self.judge = AnnotationJudge() if judge is None else judge
-        self.elements = elements
+        self.elements, self.senses = elements, dict(senses or {})
         self.min_judged, self.replicates, self.sensitivity_draws = min_judged, replicates, sensitivity_draws
 
     def run_backbone(
@@ -171,12 +174,13 @@ class SeaBenchmark:
         """
         wanted = OWN if self.elements is None and data.elements is not None else str(self.elements or SHIPPED)
         occurring = sorted(set(data.table["concept"]))
+        senses = {**known_senses(data.name), **self.senses}
         if wanted == OWN:
             own = ElementLists.from_annotation(data)
             absent = [concept for concept in occurring if concept not in own.elements]
-            return own.completed_by(shipped().for_labels(absent, known_senses(data.name))) if absent else own
+            return own.completed_by(shipped().for_labels(absent, senses)) if absent else own
         lists = shipped() if wanted == SHIPPED else ElementLists.from_yaml(wanted)
-        return lists.for_labels(occurring, known_senses(data.name))
+        return lists.for_labels(occurring, senses)
 
     def scored(
         self,

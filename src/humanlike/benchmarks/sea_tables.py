@@ -114,10 +114,12 @@ def notes(conditions: pd.DataFrame, unit: str) -> list[str]:
         if after["sea"] >= before["sea"]:
             continue
         change = {name: after[name] - before[name] for name in MEASURES[1:5]}
+        judged = all(row.get("n_scored") == row.get("n_items") for row in (before, after))
+        of_all = "" if judged else " (of all sketches, judged or not)"
         moved = ", ".join(f"{name.replace('_', ' ')} {value:+.3f}" for name, value in change.items())
         said.append(
             f"SEA falls from {before['condition']:g} to {after['condition']:g} {unit}".rstrip()
-            + f" ({before['sea']:.3f} to {after['sea']:.3f}): {moved}."
+            + f" ({before['sea']:.3f} to {after['sea']:.3f}): {moved}{of_all}."
         )
     return [text.replace("-", "−") for text in said]
 

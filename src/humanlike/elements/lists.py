@@ -22,8 +22,8 @@ from humanlike.types import Sketches
 
 FOLDER = Path(str(resources.files("humanlike.elements"))) / "lists"
 WAY_OUT = (
-    "give a YAML file with lines `concept: [element, element, …]` (ElementLists.from_yaml), or take the elements "
-    "that the data set itself is annotated for (ElementLists.from_annotation)"
+    "give a YAML file with lines `concept: [element, element, …]` (benchmark.elements=FILE, ElementLists.from_yaml), "
+    "or take the elements that the data set itself is annotated for (ElementLists.from_annotation)"
 )
 
 
@@ -174,7 +174,7 @@ class ElementLists(Mapping[str, tuple[str, ...]]):
 
     def _refusal(self, name: str, found: tuple[str, ...]) -> str:
         if found:
-            choice = f"name the id, or give senses={{{name}: {found[0]}}}"
+            choice = f"name the id, or say which with senses={{{name}: {found[0]}}} (benchmark.senses)"
             return f"{name!r} names several things ({', '.join(found)}); {choice}"
         return f"{name!r} has no list in {self.origin} ({nearest_labels(name, tuple(self.elements))})"
 

@@ -6,6 +6,7 @@ a data set.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -131,6 +132,15 @@ class PresenceHead(pl.LightningModule):
             return self.weight_PD
         return self.weight_PD + self.share**0.5 * self.shared_UD[self.name_P]
 
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of what a judgment depends on: weights, biases and the statistics of the features."""
+        parts = (self.effective_weight, self.bias_P, self.standardize.mean_D, self.standardize.inverse_scale_D)
+        content = hashlib.sha256()
+        for part in parts:
+            content.update(part.detach().cpu().contiguous().numpy().tobytes())
+        return content.hexdigest()
+
     def attach(self, sketches: Sketches) -> PresenceHead:
         """Take the targets of a data set, whose item and label indices the batches of a fit then carry."""
         self.target_NE = torch.from_numpy(self.pairs.targets(sketches)).to(self.device)
@@ -218,11 +228,20 @@ class PresenceHead(pl.LightningModule):
     @torch.no_grad()
     def compute_statistics(self, batches: Iterable[Batch]) -> None:
         """Mean and spread of the features, and M, over the items of all processes; every item once."""
-        self.take_statistics((self.features(x.to(self.device)), index_B) for x, _, index_B in batches)
+        pooled = ((self.features(x.to(self.device)), index_B) for x, _, index_B in batches)
+        self.take_statistics(pooled, over_processes=True)
 
     @torch.no_grad()
-    def take_statistics(self, batches: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> None:
-        """`compute_statistics` from (B, D) pooled features and (B,) item indices."""
+    def take_statistics(
+        self, batches: Iterable[tuple[torch.Tensor, torch.Tensor]], over_processes: bool = False
+    ) -> None:
+        """`compute_statistics` from (B, D) pooled features and (B,) item indices.
+
+        Args:
+            batches: Features and indices.
+            over_processes: Add up what all processes were given; else this process has everything, and others need not
+                come here at all.
+        """
         D = self.standardize.mean_D.shape[0]
         sums = torch.zeros(2 * D + 2, dtype=torch.float64, device=self.device)
         for pooled_BD, index_B in batches:
@@ -232,7 +251,7 @@ class PresenceHead(pl.LightningModule):
                 raise ValueError(f"item {int(index_B[bad_B.to(index_B.device)][0])} has NaN or infinite features")
             known = (self.target_NE[index_B.to(self.device)] != MISSING).sum()
             sums += torch.cat([f_BD.sum(0), f_BD.square().sum(0), f_BD.new_tensor([len(f_BD), float(known)])])
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
+        if over_processes and torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.all_reduce(sums)
         if sums[-1] == 0:
             raise ValueError("none of the training items is annotated for an element that this head knows")

@@ -63,8 +63,8 @@ class HeadJudge:
         """One line for the record."""
         trained = self.head.trained_on.get("dataset", "unnamed data")
         facts = self.head.hparams
-        weights = str(facts["backbone_hash"])[:12]
-        return f"presence head on {facts['backbone_name']} {self.head.layer} (weights {weights}), trained on {trained}"
+        known = f"weights {str(facts['backbone_hash'])[:12]}, head {self.head.digest[:12]}"
+        return f"presence head on {facts['backbone_name']} {self.head.layer} ({known}), trained on {trained}"
 
     def judge(self, sketches: Sketches, elements: ElementsOf, features: Features | None = None) -> Presence:
         """See `PresenceJudge`; an element that the head does not know for the concept is missing.
@@ -181,5 +181,7 @@ class CrossFittedJudge:
             if x != x
         }
         name = features.layer if self.backbone is None else f"{self.backbone.name} {features.layer}"
-        source = f"presence head on {name}, out of {self.n_splits} folds of {sketches.name} by source"
+        grid = "" if pool is None else f" pooled to {self.side} × {self.side}"
+        chosen = f"C {self.C:g}, share {self.share:g}"
+        source = f"presence head on {name}{grid} ({chosen}), out of {self.n_splits} folds of {sketches.name} by source"
         return presence_of(ids, names, p, source, self.threshold, reasons)

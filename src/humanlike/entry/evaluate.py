@@ -185,30 +185,35 @@ def score_from_config(
         items = len(data) if isinstance(data, Sketches) else len(data.images)
         log.write("data", name=data.name, items=items, dropped=dict(data.dropped))
     network = build(config.backbone) if backbone is None else backbone
+    benchmark = build(config.benchmark) if benchmark is None else benchmark
     score = run_benchmark(
         network,
         data,
-        build(config.benchmark) if benchmark is None else benchmark,
+        benchmark,
         build(config.readout),
         layer=config.layer,
         trainer=build_trainer(config),
         cache_dir=Path(config.paths.cache) / "features",
         seed=config.seed,
         extraction=dict(config.extraction),
-        further=_what_people_see_with(data, network),
+        further=_what_people_see_with(data, network, benchmark),
     )
     if score is not None:
         score = replace(score, hashes={**score.hashes, "config": config_hash(masked_config(config))})
     return score, data
 
 
-def _what_people_see_with(data: Any, network: Any) -> dict[str, Any]:
-    """The network that simulated people see with, where it is another one than the model's."""
+def _what_people_see_with(data: Any, network: Any, benchmark: Any) -> dict[str, Any]:
+    """The network that simulated people see with, where it is another one than the model's, if the benchmark asks."""
+    import inspect
+
     from humanlike.data.object_learning import ObjectLearningData, SimulatedPeople
     from humanlike.entry.conf import compose
     from humanlike.entry.targets import build
 
     people = data.people if isinstance(data, ObjectLearningData) else None
     if not isinstance(people, SimulatedPeople) or people.backbone == network.name:
+        return {}
+    if "people_backbone" not in inspect.signature(benchmark.run_backbone).parameters:
         return {}
     return {"people_backbone": build(compose("evaluate", [f"backbone={people.backbone}"]).backbone)}

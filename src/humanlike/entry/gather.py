@@ -1,289 +1,72 @@
-"""`humanlike gather RUN …`: the runs of a sweep of object learning → leaderboard, tests, figures in one folder."""
+"""`humanlike gather RUN …`: finished runs of one benchmark → tables, figures and a report in one folder."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
+from humanlike.entry.gathered_folder import FoundRuns, found_runs, of_one_benchmark
 
-    from humanlike.benchmarks.object_learning_sweep import SweepResult
-
-SCHEMA = "humanlike.object_learning_sweep/1"
-BENCHMARK = "object_learning"
-LONG = ("models", "curves", "phases", "one_shot", "one_shot_kinds", "subtasks", "replicates")
-"""Tables that every run has rows of its own in: rows of models, told apart by `MODEL`."""
-MODEL = ["backbone", "layer", "rule"]
-OF_BEST = ("subtask_curves", "participants", "individual_curves")
-"""Tables of people, or of one model beside people: those of the run of the best model are kept."""
-OF_ONE_RUN = ("layer_fixed_beforehand", "layers_passed_over")
-"""What flags that say nothing about a sweep begin with."""
-FREE = ("rules", "layers", "widest", "store")
-"""Settings in which runs may differ: which models they hold, and what stays on disk."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run.
-
-    Attributes:
-        folder: Where it is.
-        record: Its score.json.
-        tables: Name → table.
-    """
-
-    folder: Path
-    record: Mapping[str, Any]
-    tables: Mapping[str, pd.DataFrame]
-
-    @property
-    def experiment(self) -> str:
-        """Which experiment it is of."""
-        return str(self.tables["models"]["experiment"].iloc[0])
-
-    @property
-    def convention(self) -> str:
-        """Whose score the replicates are of."""
-        return str((self.record["details"].get(BENCHMARK) or {}).get("convention", "paper"))
+SWEEP: Mapping[str, Any] = {"convention": "paper", "strong": 0.01, "ranked": 100}
+"""Settings of object learning alone → their defaults."""
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the command: exit status 0 when everything is written, 2 for wrong use; errors pass through as exceptions."""
-    given = _parser().parse_args(arguments)
-
-    from humanlike.benchmarks.object_learning_sweep import SweepSettings, analyse_sweep
-
-    settings = SweepSettings(convention=given.convention, strong_share=given.strong, ranked=given.ranked)
-    runs = read_runs(given.runs)
-    result = analyse_sweep(joined_tables(runs, settings.convention), settings)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    benchmark, runs = of_one_benchmark(found_runs(given.runs), given.benchmark, list(GATHERERS))
+    set_here = [f"--{name}" for name in SWEEP if getattr(given, name) is not None]
+    if set_here and benchmark != "object_learning":
+        parser.error(f"{', '.join(set_here)}: for runs of object learning, but these are of {benchmark}")
     folder = Path(given.output).expanduser()
-    write_sweep(folder, runs, result, settings.convention)
-    print("\n".join(_lines(result, settings.score)))
+    print("\n".join(GATHERERS[benchmark](runs, folder, given)))
     print(f"written to {folder}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="humanlike gather",
-        description="Join finished runs of benchmark=object_learning: leaderboard, analysis of variance, score by "
-        "depth, rank groups, strong baselines beside people, both experiments; figures and one report.",
+        description="Join finished runs of one benchmark. benchmark=object_learning: leaderboard, analysis of "
+        "variance, score by depth, rank groups, strong baselines beside people, both experiments. benchmark=sea: "
+        "scores and conditions of data sets, networks and judges side by side, with a warning where v was made "
+        "differently. "
+        "Figures and one report.",
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's folder, or a folder that holds runs")
     parser.add_argument("--output", default="outputs/gather", help="folder to write (default: %(default)s)")
-    parser.add_argument("--convention", default="paper", choices=["paper", "v2", "paper_text"],
-                        help="whose score orders the models (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--strong", type=float, default=0.01, metavar="SHARE",
-                        help="share of the models called strong baselines (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--ranked", type=int, default=100, metavar="N",
-                        help="best models that are compared pair by pair (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--benchmark", choices=list(GATHERERS),
+                        help="take the runs of this benchmark alone (default: all must be of one)")  # fmt: skip
+    sweep = parser.add_argument_group("object learning")
+    sweep.add_argument("--convention", choices=["paper", "v2", "paper_text"],
+                       help=f"whose score orders the models (default: {SWEEP['convention']})")  # fmt: skip
+    sweep.add_argument("--strong", type=float, metavar="SHARE",
+                       help=f"share of the models called strong baselines (default: {SWEEP['strong']})")  # fmt: skip
+    sweep.add_argument("--ranked", type=int, metavar="N",
+                       help=f"best models that are compared pair by pair (default: {SWEEP['ranked']})")  # fmt: skip
     return parser
 
 
-def read_runs(folders: Sequence[str | Path]) -> list[Run]:
-    """All finished runs of object learning in or below the folders.
+def _object_learning(runs: FoundRuns, folder: Path, given: argparse.Namespace) -> list[str]:
+    from humanlike.benchmarks.object_learning_sweep import SweepSettings
+    from humanlike.entry.gather_object_learning import gather_object_learning
 
-    Raises:
-        FileNotFoundError: When a folder does not exist or holds no such run.
-        ValueError: When runs of one experiment are not of the same data, version and protocol.
-    """
-    runs: dict[Path, Run] = {}
-    for given in folders:
-        root = Path(given).expanduser()
-        if not root.is_dir():
-            raise FileNotFoundError(f"{given} is no folder; name folders of runs of benchmark={BENCHMARK}")
-        found = {run.folder.resolve(): run for run in _runs_below(root)}
-        if not found:
-            raise FileNotFoundError(f"{given} holds no finished run of benchmark={BENCHMARK} with models.parquet")
-        runs |= found
-    _check_alike(list(runs.values()))
-    return sorted(runs.values(), key=lambda run: run.experiment)  # high variation first
+    chosen = {name: default if (v := getattr(given, name)) is None else v for name, default in SWEEP.items()}
+    settings = SweepSettings(chosen["convention"], strong_share=chosen["strong"], ranked=chosen["ranked"])
+    return gather_object_learning(runs, folder, settings)
 
 
-def _runs_below(root: Path) -> Iterator[Run]:
-    import pandas as pd
+def _sea(runs: FoundRuns, folder: Path, given: argparse.Namespace) -> list[str]:
+    from humanlike.entry.gather_sea import gather_sea
 
-    from humanlike.reports.run_folder import read_record
-
-    for path in sorted(root.rglob("score.json")):
-        record, folder = read_record(path.parent), path.parent
-        if record["benchmark"] != BENCHMARK or not (folder / "models.parquet").is_file():
-            continue
-        files = {name: folder / f"{name}.parquet" for name in (*LONG, *OF_BEST)}
-        tables = {name: pd.read_parquet(file) for name, file in files.items() if file.is_file()}
-        if tables["models"].empty:
-            raise ValueError(f"{files['models']} has no rows; run the evaluation again")
-        told = (record["details"].get(BENCHMARK) or {}).get("experiment")
-        for name in ("models", "replicates"):
-            if name in tables and "experiment" not in tables[name]:
-                if told is None:
-                    raise ValueError(f"{files[name]} does not say of which experiment it is; run the evaluation again")
-                tables[name] = tables[name].assign(experiment=told)
-        yield Run(folder, record, tables)
+    del given
+    return gather_sea(runs, folder)
 
 
-def _check_alike(runs: Sequence[Run]) -> None:
-    """Runs of one experiment must have been compared with the same people in the same way."""
-    first: dict[str, Run] = {}
-    for run in runs:
-        other = first.setdefault(run.experiment, run)
-        for name, value in _identity(run.record).items():
-            expected = _identity(other.record)[name]
-            if value != expected:
-                raise ValueError(
-                    f"{other.folder} and {run.folder} differ in {name} ({expected!r} and {value!r}), so their scores "
-                    "cannot stand in one table; gather them apart"
-                )
-
-
-def _identity(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "dataset": record["dataset"],
-        "benchmark version": record["benchmark_version"],
-        "people and images": record["hashes"].get("data"),
-        "protocol": _without(record["protocol"], FREE),
-    }
-
-
-def _without(value: Any, names: Sequence[str]) -> Any:
-    """A nested record without the entries of these names."""
-    if not isinstance(value, dict):
-        return value
-    return {key: _without(entry, names) for key, entry in value.items() if key not in names}
-
-
-def joined_tables(runs: Sequence[Run], convention: str) -> dict[str, pd.DataFrame]:
-    """The tables of all runs together; seeds become a column where runs have several.
-
-    Args:
-        runs: Finished runs.
-        convention: Whose score finds the run of the best model; replicates of another one are left out.
-
-    Raises:
-        ValueError: When a model stands in two runs of one seed with different scores.
-    """
-    import pandas as pd
-
-    score = f"msen_{convention}"
-
-    seeds = {int(run.record["seeds"].get("seed", 0)) for run in runs}
-    parts: dict[str, list[pd.DataFrame]] = {}
-    seen: dict[tuple[str, ...], tuple[Run, float]] = {}
-    for run in runs:
-        new = pd.MultiIndex.from_tuples(_new_models(run, score, seen), names=MODEL)
-        for name in (n for n in LONG if n in run.tables):
-            table = run.tables[name]
-            table = table[pd.MultiIndex.from_frame(table[MODEL]).isin(new)]
-            if name == "replicates" and run.convention != convention:
-                continue
-            if name == "models" and len(seeds) > 1:
-                table = table.assign(seed=int(run.record["seeds"].get("seed", 0)))
-            parts.setdefault(name, []).append(table)
-    tables = {name: pd.concat(found, ignore_index=True) for name, found in parts.items()}
-    if "phases" not in tables:
-        tables |= _overall_phases(tables["models"])
-    by_score = sorted(runs, key=lambda run: float(run.tables["models"].get(score, pd.Series([float("inf")])).min()))
-    by_score.sort(key=lambda run: run.experiment)  # high variation first
-    for name in OF_BEST:
-        holders = [run for run in by_score if name in run.tables]
-        if holders:
-            tables[name] = holders[0].tables[name]
-    return tables
-
-
-def _new_models(run: Run, score: str, seen: dict[tuple[str, ...], tuple[Run, float]]) -> list[tuple[str, ...]]:
-    """The models that no run before has; those before enter `seen`. Runs of one network share the reference model."""
-    models, seed, new = run.tables["models"], str(run.record["seeds"].get("seed", 0)), []
-    values = models[score] if score in models else [float("nan")] * len(models)
-    for key, value in zip(models[MODEL].astype(str).itertuples(index=False, name=None), values, strict=True):
-        other, known = seen.setdefault((run.experiment, seed, *key), (run, float(value)))
-        if other is run:
-            new.append(key)
-        elif known != float(value) and not (known != known and value != value):
-            raise ValueError(
-                f"{other.folder} and {run.folder} both hold {', '.join(key)} (seed {seed}), with scores of {known:.6g} "
-                f"and {value:.6g}; they are not one model: give one of the networks another backbone.name"
-            )
-    return new
-
-
-def _overall_phases(models: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Early and late accuracy over all subtasks, from the models' own columns, where runs kept no table of them."""
-    import pandas as pd
-
-    needed = [f"{phase}_accuracy{of}" for phase in ("early", "late") for of in ("", "_people")]
-    if not set(needed) <= set(models.columns):
-        return {}
-    key = models[["backbone", "layer", "rule"]]
-    parts = [
-        key.assign(
-            phase=phase, quartile="all", accuracy=models[f"{phase}_accuracy"],
-            accuracy_people=models[f"{phase}_accuracy_people"],
-        )
-        for phase in ("early", "late")
-    ]  # fmt: skip
-    table = pd.concat(parts, ignore_index=True).dropna(subset=["accuracy", "accuracy_people"])
-    return {"phases": table} if len(table) else {}
-
-
-def write_sweep(folder: Path, runs: Sequence[Run], result: SweepResult, convention: str) -> None:
-    """Write tables, figures and report, and `sweep.json` last, whose presence says that all is there."""
-    from humanlike.entry.pipeline import versions
-    from humanlike.entry.study_folder import write_tables
-    from humanlike.files import json_ready, sha256_value, write_json, write_text
-    from humanlike.reports.figures import figure_svg
-    from humanlike.reports.object_learning_figures import sweep_figures
-    from humanlike.reports.object_learning_html import write_sweep_report
-    from humanlike.reports.wording import SIMULATED
-
-    (folder / "sweep.json").unlink(missing_ok=True)
-    told = [f for run in runs for f in run.record["flags"] if not f.startswith(OF_ONE_RUN)]
-    flags = list(dict.fromkeys(told + result.flags))
-    simulated = SIMULATED in flags
-    record = {
-        "schema": SCHEMA,
-        "benchmark": BENCHMARK,
-        "benchmark_version": runs[0].record["benchmark_version"],
-        "dataset": " and ".join(dict.fromkeys(str(run.record["dataset"]) for run in runs)),
-        "convention": convention,
-        "simulated_people": simulated,
-        "counts": result.counts,
-        "flags": flags,
-        "missing": result.missing,
-        "tables": {name: len(table) for name, table in result.tables.items()},
-        "runs": {str(run.folder): run.record["digest"] for run in runs},
-        "digest": sha256_value(sorted(str(run.record["digest"]) for run in runs)),
-        "bibtex": str(runs[0].record["details"].get("bibtex", "")),
-        "versions": versions(),
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    write_tables(folder, result.tables)
-    people = "simulated people" if simulated else "people"
-    drawn = sweep_figures(result.tables, convention=convention, people=people)
-    figures = {name: figure_svg(figure) for name, figure in drawn.items()}
-    for old in (folder / "figures").glob("*.svg"):
-        old.unlink()
-    for name, svg in figures.items():
-        write_text(folder / "figures" / f"{name}.svg", svg)
-    write_sweep_report(folder / "report.html", record, result.tables, figures)
-    write_json(folder / "sweep.json", json_ready(record))
-
-
-def _lines(result: SweepResult, score: str) -> list[str]:
-    """What is said on the console: the three best models of each experiment, and what explains the spread."""
-    lines = []
-    board = result.tables["leaderboard"]
-    for experiment, rows in board.groupby("experiment", sort=False):
-        lines.append(f"{experiment}: {int((rows['place'] > 0).sum())} models")
-        for row in rows.head(3).to_dict("records"):
-            lines.append(f"  {row['place']}. {row[score]:.5f}  {row['backbone']}, {row['layer']}, {row['rule']}")
-    anova = result.tables.get("anova")
-    if anova is not None:
-        for row in anova[anova["source"] != "total"].to_dict("records"):
-            lines.append(f"{row['experiment']}: {row['source']} explains {100 * row['share']:.2f}% of the variance")
-    lines += [f"no {name}: {why}" for name, why in result.missing.items()]
-    return lines
+GATHERERS: Mapping[str, Callable[[FoundRuns, Path, argparse.Namespace], list[str]]] = {
+    "object_learning": _object_learning,
+    "sea": _sea,
+}
+"""Benchmark → what joins its runs."""

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from humanlike.files import json_ready, write_text
 from humanlike.reports import wording
-from humanlike.reports.html import inline_svg, leaves, page_template
+from humanlike.reports.gathered_page import page_record
+from humanlike.reports.html import inline_svg, page_template
 from humanlike.reports.object_learning_figures import EXPERIMENT_WORDS, figure_caption, figure_title
 from humanlike.reports.object_learning_printed import OF_SWEEP, PRINTED, printed_table
 from humanlike.reports.object_learning_scores import MSEN
 from humanlike.reports.study_observers import PEOPLE, Observers
 from humanlike.reports.study_tables import fixed
 
+SIMULATED_PEOPLE = "The “people” are a simulation. Nothing on this page says anything about human beings."
 BROAD = ("subtask_curves", "phases", "one_shot", "individuals")
 """Figures with several panels side by side, which take the whole width."""
 
@@ -38,27 +38,19 @@ def render_sweep(record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame], 
     drawn = [(n in BROAD, figure_title(n), figure_caption(n, people), inline_svg(n, svg)) for n, svg in figures.items()]
     missing = [(PRINTED[n][0] if n in PRINTED else wording.title(n), str(why))
                for n, why in (record.get("missing") or {}).items()]  # fmt: skip
+    simulated = [SIMULATED_PEOPLE] if record.get("simulated_people") else []
+    told = [wording.flag_sentence(str(f)) for f in record.get("flags") or () if f != wording.SIMULATED]
+    views = [printed_table(n, tables[n], observers) for n in OF_SWEEP if n in tables and len(tables[n])]
     return page_template("object_learning_sweep.html.j2").render(
-        record=record,
+        results="Best models",
         people=people,
-        simulated=bool(record.get("simulated_people")),
-        flags=[wording.flag_sentence(str(f)) for f in record.get("flags") or () if f != wording.SIMULATED],
+        flags=[*simulated, *told],
         best=_best(tables.get("leaderboard"), str(record.get("convention", "paper"))),
         figures=drawn,
-        tables=[printed_table(n, tables[n], observers) for n in OF_SWEEP if n in tables and len(tables[n])],
+        tables=views,
         missing=missing,
-        files=[(name, wording.count_text(len(table))) for name, table in tables.items()],
-        counts=[(wording.title(k), wording.count_text(v)) for k, v in (record.get("counts") or {}).items()],
-        details=[
-            (wording.title(k), leaves(json_ready(record[k]))) for k in ("seeds", "versions", "runs") if record.get(k)
-        ],
-        bibtex=str(record.get("bibtex") or ""),
+        **page_record(record, tables),
     )
-
-
-def write_sweep_report(path: str | Path, *args: Any) -> None:
-    """Write `render_sweep(…)` to a file atomically."""
-    write_text(path, render_sweep(*args))
 
 
 def _best(board: pd.DataFrame | None, convention: str) -> list[dict[str, str]]:

@@ -31,6 +31,8 @@ FIGURE_TITLES: Mapping[str, str] = {
     "sea_plane": "Sketches on the plane of P and v",
     "sea_distributions": "Distributions of P and of SEA",
     "sea_sensitivity": "Sensitivity of the ranking to the hyperparameters",
+    "sea_compared": "Distributions of P and of SEA, run by run",
+    "sea_conditions": "SEA, visual ratio and recognition of all runs by condition",
 }
 """Name → title."""
 
@@ -45,6 +47,8 @@ CAPTIONS: Mapping[str, str] = {
     "sea_sensitivity": "Rank agreement with the ranking under this run's hyperparameters: of sketches by Z (Kendall's "
     "τ), and of conditions by mean SEA (×: their order is another one). Each moves over the range beside it. Percent: "
     "draws that keep the order of a pair of conditions.",
+    "sea_compared": "Shares of sketches; dashed: the mean. SEA has a value only where v is known.",
+    "sea_conditions": "Means with standard errors over sketches.",
 }
 SHOWN = {"sea": (-1.0, 1.0), "visual_ratio": (0.0, 1.0), "recognition": (0.0, 1.0)}
 """What is drawn by condition → its range."""
@@ -100,8 +104,18 @@ def compared_distributions(scores: Mapping[str, Score]) -> Figure | None:
         The figure; None where no run has SEA.
     """
     groups = {name: score.result.items for name, score in scores.items() if "sea" in score.result.items}
-    warning = source_warning({name: scores[name].result.details for name in groups})
+    warning = source_warning(
+        {name: scores[name].result.details for name in groups}, {n: listed_elements(scores[n]) for n in groups}
+    )
     return distributions({name: items[items["sea"].notna()] for name, items in groups.items()}, warning)
+
+
+def listed_elements(score: Score) -> dict[str, str]:
+    """Concept → its elements, comma-separated, as a run's table of concepts holds them."""
+    concepts = score.result.tables.get("concepts")
+    if concepts is None or "elements" not in concepts:
+        return {}
+    return dict(zip(concepts["concept"].astype(str), concepts["elements"].astype(str), strict=True))
 
 
 def by_condition_figure(

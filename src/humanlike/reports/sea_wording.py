@@ -108,11 +108,15 @@ def source_notes(details: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def source_warning(runs: Mapping[str, Mapping[str, Any]]) -> str:
+def source_warning(runs: Mapping[str, Mapping[str, Any]], lists: Mapping[str, Mapping[str, str]] | None = None) -> str:
     """The sentence that belongs next to several runs whose v was made differently; "" where all made it alike.
+
+    Lists of other concepts are no other lists: runs with lists of one origin, for example the shipped ones, differ
+    where a concept of both has other elements.
 
     Args:
         runs: Name of the run → its `details`.
+        lists: Name of the run → concept → its elements, comma-separated; without it the sources are compared.
 
     Example:
         >>> head, other = {"source": "a head"}, {"source": "a model"}
@@ -123,11 +127,80 @@ def source_warning(runs: Mapping[str, Mapping[str, Any]]) -> str:
         ''
     """
     said = []
-    for part, words in (("elements", "different lists of elements"), ("judge", "different judges")):
-        found = {name: str((details.get(part) or {}).get("source", "unknown")) for name, details in runs.items()}
-        if len(set(found.values())) > 1:
-            said.append(f"{words} ({'; '.join(f'{name}: {source}' for name, source in found.items())})")
+    elements = {name: str((details.get("elements") or {}).get("source", "unknown")) for name, details in runs.items()}
+    if len(set(elements.values())) > 1 and not _one_list(elements, lists or {}):
+        said.append(f"different lists of elements ({_by_source(elements)})")
+    judges = {name: _judge(details.get("judge") or {}) for name, details in runs.items()}
+    if len(set(judges.values())) > 1:
+        said.append(f"different judges ({_by_source(judges)})")
     return f"SEA of these runs cannot be compared: v comes from {' and '.join(said)}." if said else ""
+
+
+def _judge(judge: Mapping[str, Any]) -> str:
+    at = judge.get("threshold")
+    return str(judge.get("source", "unknown")) + ("" if at in (None, 0.5) else f", present from {at:g}")
+
+
+def _one_list(sources: Mapping[str, str], lists: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether all lists are of one origin and no concept has two of them."""
+    if len({source.split("@")[0] for source in sources.values()}) > 1 or set(lists) != set(sources):
+        return False
+    known: dict[str, set[str]] = {}
+    return all(
+        known.setdefault(concept, set(elements.split(", "))) == set(elements.split(", "))
+        for own in lists.values()
+        for concept, elements in own.items()
+    )
+
+
+def _by_source(found: Mapping[str, str]) -> str:
+    """`a, b: one source; c: another`; of many runs the first are named."""
+    groups: dict[str, list[str]] = {}
+    for name, source in found.items():
+        groups.setdefault(source, []).append(name)
+    return "; ".join(
+        f"{', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: {source}"
+        for source, names in groups.items()
+    )
+
+
+def comparison_warnings(
+    runs: Mapping[str, Mapping[str, Any]],
+    lists: Mapping[str, Mapping[str, str]],
+    protocols: Mapping[str, Mapping[str, Any]],
+) -> list[str]:
+    """What keeps scores of several runs from being compared: how v was made, hyperparameters, numbers of labels.
+
+    Args:
+        runs: As for `source_warning`.
+        lists: As for `source_warning`.
+        protocols: Name of the run → its protocol.
+
+    Example:
+        >>> few, many = ({"chance": {"accuracy": 1 / n}} for n in (4, 48))
+        >>> comparison_warnings({"a": few, "b": many}, {}, {"a": {"delta": 1e-6}, "b": {"delta": 1e-6}})
+        ['P is a probability among the labels of a data set, and these have different numbers of them (a: 4; b: 48).']
+    """
+    said = [source_warning(runs, lists)]
+    names = dict.fromkeys(name for protocol in protocols.values() for name in protocol if name != "preset")
+    for name in names:
+        found = {run: f"{protocol.get(name)}" for run, protocol in protocols.items()}
+        if len(set(found.values())) > 1:
+            said.append(f"SEA of these runs cannot be compared: {name} differs ({_by_source(found)}).")
+    labels = {run: num_labels(details) for run, details in runs.items()}
+    known = {run: str(count) for run, count in labels.items() if count is not None}
+    if len(set(known.values())) > 1:
+        said.append(
+            "P is a probability among the labels of a data set, and these have different numbers of them "
+            f"({_by_source(known)})."
+        )
+    return [text for text in said if text]
+
+
+def num_labels(details: Mapping[str, Any]) -> int | None:
+    """Labels of a run's data set, from the level of chance; None where that is not known."""
+    chance = (details.get("chance") or {}).get("accuracy")
+    return None if not chance else round(1 / chance)
 
 
 def sketch_caption(row: Mapping[str, Any]) -> str | None:

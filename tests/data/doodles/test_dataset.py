@@ -27,6 +27,14 @@ def test_the_whole_demo(demo: Sketches) -> None:
     assert isinstance(demo.images, ImageSource)
 
 
+def test_doodles_of_another_seed_are_other_sources() -> None:
+    tables = [doodles(["lion", "taxi"], 2, judgments=0, seed=seed).table for seed in (0, 3)]
+    assert tables[0]["sketch_id"].tolist() == tables[1]["sketch_id"].tolist()
+    assert tables[0]["image_id"].iloc[0] == "lion-00"
+    assert tables[1]["image_id"].iloc[0] == "seed3-lion-00"
+    assert (tables[1].groupby("image_id")["condition"].nunique() == 4).all()
+
+
 def test_less_time_means_less_drawn(demo: Sketches) -> None:
     assert demo.elements is not None
     strokes = demo.table.groupby("condition")["num_strokes"].mean().to_numpy()

@@ -118,14 +118,15 @@ def _seconds(conditions: Sequence[float]) -> tuple[float, ...]:
 
 def _table(images: DoodleImages) -> pd.DataFrame:
     names = [images.concepts[c].name for c, _, _ in images.address]
-    image_ids = [f"{name}-{i:02d}" for name, (_, i, _) in zip(names, images.address, strict=True)]
+    ids = [f"{name}-{i:02d}" for name, (_, i, _) in zip(names, images.address, strict=True)]
     seconds = [t for _, _, t in images.address]
     return pd.DataFrame(
         {
-            "sketch_id": [f"{image_id}@{t:g}s" for image_id, t in zip(image_ids, seconds, strict=True)],
+            "sketch_id": [f"{i}@{t:g}s" for i, t in zip(ids, seconds, strict=True)],
             "concept": names,
             "condition": seconds,
-            "image_id": image_ids,
+            # Doodles of another seed are other sources: what was trained on one seed has not seen those of another.
+            "image_id": [f"seed{images.seed}-{i}" if images.seed else i for i in ids],
             "num_strokes": [images.num_strokes(i) for i in range(len(images))],
         }
     )

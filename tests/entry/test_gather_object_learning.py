@@ -1,4 +1,4 @@
-"""`humanlike gather`: run folders in, one folder out; runs that do not belong together are refused."""
+"""`humanlike gather` for object learning: run folders in, one folder out; runs that differ are refused."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from humanlike.entry import cli
-from humanlike.entry.gather import joined_tables, main, read_runs
+from humanlike.entry import cli, gather_object_learning
+from humanlike.entry.gather import main
+from humanlike.entry.gather_object_learning import joined_tables
+from humanlike.entry.gathered_folder import found_runs, of_one_benchmark
 
 RULES = ("square", "hinge")
 LAYERS = 3
+
+
+def read_runs(folders):
+    _, runs = of_one_benchmark(found_runs(folders), "object_learning", ["object_learning"])
+    return gather_object_learning.read_runs(runs)
 
 
 def models_of(backbone, experiment, shift=0.0):
@@ -71,7 +78,8 @@ def sweep(tmp_path):
 
 def test_a_sweep_becomes_one_folder(sweep, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
-    monkeypatch.setattr(sys, "argv", ["humanlike", "gather", str(sweep), "--output", str(out), "--ranked", "4"])
+    monkeypatch.setattr(sys, "argv", ["humanlike", "gather", str(sweep), "--output", str(out), "--ranked", "4",
+                                      "--benchmark", "object_learning"])  # fmt: skip
     cli.main()
     said = capsys.readouterr().out
     assert "high_variation: 12 models" in said
@@ -92,6 +100,7 @@ def test_a_sweep_becomes_one_folder(sweep, tmp_path, monkeypatch, capsys):
     for name in ("scores_one_shot", "depth_high_variation", "curves", "experiments"):
         assert (out / "figures" / f"{name}.svg").is_file()
         assert f'id="{name}-figure_1"' in page
+    assert not (out / "gather.json").exists()
     assert "p, null test" not in page
     assert "phases_strong" in record["missing"]
     assert "Early and late in learning" in page

@@ -1,0 +1,128 @@
+"""`humanlike gather` for SEA: runs on several data sets, with several networks and judges → one table and one page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from humanlike.entry.gathered_folder import FoundRuns, shared_record, write_gathered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from humanlike.types import Score
+
+SCHEMA, RECORD, MARKDOWN = "humanlike.sea_gathering/1", "gather.json", "tables.md"
+
+
+def gather_sea(found: FoundRuns, folder: Path) -> list[str]:
+    """Put the runs side by side and write the folder.
+
+    Args:
+        found: Finished runs.
+        folder: Where to write; `gather.json` is written last.
+
+    Returns:
+        What is said on the console.
+
+    Raises:
+        ValueError: When runs are of several versions of the benchmark.
+        FileNotFoundError: When a run lacks a table.
+    """
+    from humanlike.files import write_text
+    from humanlike.reports.run_folder import read_run
+    from humanlike.reports.sea_gathered import (
+        gathered_figures,
+        gathered_markdown,
+        gathered_tables,
+        gathered_warnings,
+        render_gathered,
+    )
+    from humanlike.reports.wording import flag_sentence
+
+    _check_version(found)
+    runs = [read_run(path) for path in found]
+    scores = dict(zip(run_names(runs), runs, strict=True))
+    tables = gathered_tables(scores)
+    record = {
+        "schema": SCHEMA,
+        **shared_record(found, tables),
+        "counts": {"runs": len(scores), "data_sets": tables["runs"]["dataset"].nunique()},
+        "warnings": gathered_warnings(scores),
+        "flags": [f"{name}: {flag_sentence(flag)}" for name, score in scores.items() for flag in score.result.flags],
+    }
+    write_text(folder / MARKDOWN, gathered_markdown(record, tables))
+    write_gathered(folder, RECORD, record, tables, gathered_figures(scores), render_gathered)
+    return _lines(record, tables)
+
+
+def _check_version(found: FoundRuns) -> None:
+    versions = {str(record["benchmark_version"]): folder for folder, record in found.items()}
+    if len(versions) > 1:
+        (one, a), (two, b) = list(versions.items())[:2]
+        raise ValueError(
+            f"{a} is of version {one} of the benchmark and {b} of version {two}, whose scores cannot stand in one "
+            "table; run the older one again"
+        )
+
+
+def run_names(runs: Sequence[Score]) -> list[str]:
+    """What to call each run: its data set and what tells it from others, and its folder where nothing does.
+
+    Args:
+        runs: The runs.
+    """
+    facts = [_facts(score) for score in runs]
+    varied = [key for key in facts[0] if len({row[key] for row in facts}) > 1] or ["dataset"]
+    names = [" · ".join(row[key] for key in varied) for row in facts]
+    repeated = {name for name in names if names.count(name) > 1}
+    return [
+        f"{name} · {Path(score.run_dir or '').name}" if name in repeated else name
+        for name, score in zip(names, runs, strict=True)
+    ]
+
+
+def _facts(score: Score) -> dict[str, str]:
+    from humanlike.reports.sea_gathered import readout_name
+
+    details = score.result.details
+    judge = str((details.get("judge") or {}).get("source", "unknown judge"))
+    lists = str((details.get("elements") or {}).get("source", "unknown lists"))
+    return {
+        "dataset": score.dataset,
+        "backbone": score.backbone,
+        "layer": score.layer,
+        "readout": readout_name(score),
+        "judge": _judge_word(judge),
+        "lists": lists.split("@")[0].split(":")[0],
+        "preset": f"{score.result.protocol.get('preset')} parameters",
+        "seed": f"seed {score.seeds.get('seed', 0)}",
+    }
+
+
+def _judge_word(source: str) -> str:
+    """A judge's source without its network and settings; how a presence head was trained stays.
+
+    Example:
+        >>> _judge_word("presence head on net pool (C 1, share 1), out of 5 folds of doodles by source")
+        'presence head out of 5 folds'
+        >>> _judge_word("contrastive presence by net, 'a' against 'b'"), _judge_word("annotation of doodles")
+        ('contrastive presence', 'annotation')
+    """
+    kind = re.split(" (?:on|by|of) ", source)[0]
+    trained = re.search(r", (out of \d+ folds|trained on .*)", source)
+    return f"{kind} {trained[1]}" if trained else kind
+
+
+def _lines(record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """What is said on the console: SEA of every run, and what keeps them from being compared."""
+    from humanlike.reports.wording import interval, number
+
+    rows = tables["scores"][tables["scores"]["score"] == "sea"].to_dict("records")
+    said = [
+        f"{row['run']}: SEA {number(row['value'])} ({interval(row['ci_low'], row['ci_high'])}), {row['n']} sketches"
+        for row in rows
+    ]
+    return [*said, *record["warnings"]]

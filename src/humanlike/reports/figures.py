@@ -243,7 +243,7 @@ def score_figures(score: Score, examples: Sequence[Example] = ()) -> dict[str, F
         "layers": _layers(details.get("layers"), score.backbone),
         "sketches": sketch_strip(examples, unit=unit, people=people),
     }
-    if own := {**_object_learning(score), **_sea(score)}:
+    if own := {**_object_learning(score), **_sea(score), **_generation(score)}:
         del figures["by_condition"]  # the benchmark's own figures show the same, made for what it measures
     return {name: figure for name, figure in (figures | own).items() if figure is not None}
 
@@ -258,6 +258,12 @@ def _object_learning(score: Score) -> dict[str, Figure | None]:
 
 def _sea(score: Score) -> dict[str, Figure | None]:
     from humanlike.reports.sea_figures import run_figures  # drawn in the style of this module, as layers are
+
+    return {**run_figures(score)}
+
+
+def _generation(score: Score) -> dict[str, Figure | None]:
+    from humanlike.reports.generation_figures import run_figures  # drawn in the style of this module, as layers are
 
     return {**run_figures(score)}
 

@@ -60,7 +60,8 @@ def gallery_examples(
 
     Args:
         data: The data set the items come from.
-        items: The run's items table (`sketch_id, condition, image_id, concept, top1, correct, error`).
+        items: The run's items table (`sketch_id, condition, image_id, concept, top1, correct, error`); those of no
+            sketch in `data` are left out.
         count: Number of sources; fewer where the data set has fewer.
         side: Longer side of the pictures, in pixels.
         seed: Global seed.
@@ -72,7 +73,7 @@ def gallery_examples(
         return ()
     from humanlike.rng import generator  # brings torch, which showing finished runs does not need
 
-    usable = items[items["error"].isna() | (items["error"] == "")]
+    usable = items[(items["error"].isna() | (items["error"] == "")) & items["sketch_id"].isin(data.table["sketch_id"])]
     conditions = sorted(usable["condition"].unique())
     per_source = usable.groupby("image_id", sort=True)["condition"]
     complete = per_source.nunique().eq(len(conditions)) & per_source.size().eq(len(conditions))

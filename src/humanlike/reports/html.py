@@ -22,6 +22,9 @@ from humanlike.reports import wording
 from humanlike.reports.config_record import config_text
 from humanlike.reports.figures import GRID, INK, MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR
 from humanlike.reports.gallery import Example
+from humanlike.reports.generation_figures import figure_caption as generation_caption
+from humanlike.reports.generation_figures import figure_title as generation_title
+from humanlike.reports.generation_printed import generation_tables
 from humanlike.reports.object_learning_figures import figure_caption, figure_title
 from humanlike.reports.object_learning_printed import run_tables
 from humanlike.reports.sea_figures import figure_caption as sea_caption
@@ -81,7 +84,7 @@ def render_report(
         headline=headline_cells(score),
         conditions=condition_cells(score) if wording.condition_metrics(score.result.conditions) else None,
         figures=[(n, _heading(n), _caption(n, people), inline_svg(n, svg)) for n, svg in shown.items()],
-        tables=[*run_tables(score), *sea_tables(score)],
+        tables=[*run_tables(score), *sea_tables(score), *generation_tables(score)],
         notes=wording.run_notes(score),
         gallery=_gallery(examples),
         unit=str(score.result.details.get("conditions_unit", "")),
@@ -156,11 +159,12 @@ def _scale(row: ScoreRow) -> Mapping[str, float] | None:
 
 
 def _heading(name: str) -> str:
-    return figure_title(name) or sea_title(name) or wording.title(name)
+    return figure_title(name) or sea_title(name) or generation_title(name) or wording.title(name)
 
 
 def _caption(name: str, people: str) -> str:
-    return figure_caption(name, people) or sea_caption(name) or _FIGURE_WORDS.get(name, "").format(people=people)
+    own = figure_caption(name, people) or sea_caption(name) or generation_caption(name)
+    return own or _FIGURE_WORDS.get(name, "").format(people=people)
 
 
 def _gallery(examples: Sequence[Example]) -> list[list[Example]]:

@@ -6,6 +6,7 @@ cells.parquet   one row a cell          items.parquet   one row an item
 <name>.parquet  further tables that some benchmarks have, named in score.json under "tables"
 config.yaml     resolved, secrets masked
 figures/*.svg   report.html             log.jsonl       events (see `humanlike.reports.event_log`)
+before_after.html, sketches/*.svg       of generated sketches
 ```
 """
 
@@ -134,6 +135,7 @@ def write_run(
         The folder.
     """
     from humanlike.reports.figures import figure_svg, score_figures, write_figure
+    from humanlike.reports.generation_page import write_pages
     from humanlike.reports.html import write_report
 
     folder = Path(out_dir)
@@ -150,6 +152,7 @@ def write_run(
         if png:
             write_figure(folder / "figures" / f"{name}.png", figure)
     write_report(folder / "report.html", score, figures=svgs, examples=examples, config=config, bibtex=bibtex)
+    write_pages(folder, score)
     write_json(folder / "score.json", score_record(score))
     return folder
 

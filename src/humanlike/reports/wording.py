@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from humanlike.reports import sea_wording
+from humanlike.reports import generation_wording, sea_wording
 from humanlike.types import Score, ScoreValue
 
 MISSING = "–"
@@ -57,6 +57,7 @@ TITLES: Mapping[str, str] = {
     "n_cells": "Cells",
     "n_responses": "Responses",
     **sea_wording.TITLES,
+    **generation_wording.TITLES,
 }
 
 SHORT_TITLES: Mapping[str, str] = {
@@ -108,6 +109,7 @@ MEANINGS: Mapping[str, str] = {
     "observed_consistency": "share of images on which model and person are both right or both wrong",
     "accuracy_difference": "how much more often than a person the model is right on what the person saw",
     **sea_wording.MEANINGS,
+    **generation_wording.MEANINGS,
 }
 
 UNITS: Mapping[str, str] = {
@@ -174,6 +176,7 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "models_without_score": "{count} model(s) have no score and are left out.",
     "interval_biased_down": "Percentile intervals of R² are biased down; the estimate can lie above its interval.",
     **sea_wording.FLAG_SENTENCES,
+    **generation_wording.FLAG_SENTENCES,
 }
 
 

@@ -143,3 +143,33 @@ def test_a_class_name_alone_becomes_a_sketch_that_its_critic_recognises(tmp_path
     assert result["loss"] < 0 < result["loss_start"]
     assert (table["P"] > 0.8).all()
     assert table["P_start"].median() < 0.2
+
+
+@pytest.mark.slow
+def test_the_command_draws_and_goes_on_where_it_stopped(command, tmp_path):
+    settings = (
+        "task=sketch",
+        "backbone=random_tiny",
+        "dataset.concepts=3",
+        "dataset.instances=5",
+        "dataset.conditions=[32]",
+        "task.concepts=2",
+        "task.num_strokes=4",
+        "task.optimization.steps=4",
+        "task.optimization.size=32",
+        "task.optimization.learn_number=true",
+        "task.optimization.economy=0.1",
+        "task.movie_size=0",
+        f"hydra.run.dir={tmp_path}",
+    )
+    first = command("train.py", *settings)
+    assert first.returncode == 0, first.stderr
+    assert "Warning" not in first.stderr
+    assert len(list((tmp_path / "sketches").glob("*.svg"))) == 2
+    assert len(pd.read_csv(tmp_path / "loggers" / "csv" / "metrics.csv")) == 4
+    second = command("train.py", *settings)
+    assert second.returncode == 0, second.stderr
+    assert json.loads((tmp_path / "metrics.json").read_text())["resumed"] is True
+    other = command("train.py", *settings, "task.num_strokes=5")
+    assert other.returncode == 1
+    assert "belongs to other settings" in other.stderr

@@ -138,7 +138,7 @@ def train_sketch(
     sea = loss or SEALoss(reduction="none")
     about = {
         "backbone": backbone.weights_hash,
-        "critic": None if judge is None else sha256_value(judge.record),
+        "critic": None if judge is None else _identity(judge),
         "network": None if network is None else [network.layers, network.weights, network.embedding, semantic_weight],
         "loss": repr(sea),
         "weights": [concept_weight, picture_weight, relative],
@@ -199,6 +199,12 @@ def _critic(
     fitted = fit_critic(backbone, data, layer, cache_dir, seed)
     save_critic(folder / "critic.safetensors", fitted)
     return fitted
+
+
+def _identity(judge: Critic) -> str:
+    """What fixes a critic: its data, settings and layer, not the time that its fit took."""
+    facts = {name: value for name, value in judge.record.items() if name != "readout"}
+    return sha256_value([facts, judge.labels, judge.layer])
 
 
 def _layers(backbone: Backbone, layers: str | Sequence[str] | None) -> tuple[str, ...]:

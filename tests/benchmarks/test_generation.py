@@ -25,7 +25,7 @@ from humanlike.data.svg import drawing_to_svg
 from humanlike.elements.critic import fit_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
 from humanlike.metrics.functional.sea import sea_terms
-from humanlike.reports.generation_page import render_page, write_pages
+from humanlike.reports.generation_page import render_page, write_comparison, write_pages
 from humanlike.types import Score
 
 pytestmark = pytest.mark.filterwarnings(
@@ -260,6 +260,8 @@ def test_the_page_needs_nothing_else(result, tmp_path):
     assert (tmp_path / "before_after.html").is_file()
     pruned = sorted((tmp_path / "sketches").glob("*.pruned.svg"))
     assert len(pruned) == len(result.tables["pruned"])
+    write_comparison(tmp_path / "again", result, "doodles")
+    assert (tmp_path / "again" / "before_after.html").read_text() == html
     counts = [Strokes.from_svg(path).to_drawings()[0].num_strokes for path in pruned]
     assert sorted(counts) == sorted(result.tables["pruned"]["strokes_kept"])
     assert isinstance(result.tables["pareto"], pd.DataFrame)

@@ -11,7 +11,7 @@ from humanlike.backbones.features import extract_features
 from humanlike.data.doodles import doodles
 from humanlike.elements.annotation import annotated_elements
 from humanlike.elements.critic import Critic, fit_critic
-from humanlike.elements.critic_file import load_critic, save_critic
+from humanlike.elements.critic_file import load_critic, save_critic, saved_critic
 from humanlike.elements.presence import DifferentiablePresence
 from humanlike.elements.presence_fit import fit_presence, predict_presence
 from humanlike.elements.presence_head import PresenceHead
@@ -160,6 +160,7 @@ def test_files_keep_everything(critic, backbone, pictures, tmp_path):
     with torch.no_grad():
         for a, b in zip(critic(x, concepts), again(x, concepts), strict=True):
             torch.testing.assert_close(a, b)
+    assert saved_critic(tmp_path / "c.safetensors", backbone, sketches=None, seed=1).concepts == critic.concepts
     other = CallableBackbone(torch.nn.Sequential(torch.nn.Conv2d(3, 6, 5), torch.nn.Flatten()), {"size": 32}, name="o")
     with pytest.raises(ValueError, match="use that backbone"):
         load_critic(tmp_path / "c.safetensors", other)

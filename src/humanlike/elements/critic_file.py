@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -46,6 +47,18 @@ def save_critic(path: str | Path, critic: Critic) -> None:
             temporary,
             metadata={KEY: json.dumps(description, ensure_ascii=False)},
         )
+
+
+def saved_critic(file: str | Path, backbone: Backbone, **others: Any) -> Critic:
+    """`load_critic` for who makes critics from `backbone` and `sketches`, such as `benchmark=generation`.
+
+    Args:
+        file: The file.
+        backbone: The network.
+        others: What a saved critic has no need of: sketches, layer, cache_dir, seed, …
+    """
+    del others
+    return load_critic(file, backbone)
 
 
 def load_critic(path: str | Path, backbone: Backbone) -> Critic:

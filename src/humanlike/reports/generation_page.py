@@ -19,7 +19,7 @@ from humanlike.reports.generation_figures import CAPTIONS, FIGURE_TITLES, run_fi
 from humanlike.reports.generation_printed import generation_tables
 from humanlike.reports.html import inline_svg, page_template
 from humanlike.reports.wording import flag_sentence, number
-from humanlike.types import Score
+from humanlike.types import BenchmarkResult, Score
 
 PAGE = "before_after.html"
 A_CONCEPT = 3
@@ -49,6 +49,18 @@ def write_pages(folder: str | Path, score: Score) -> None:
     for row in () if pruned is None else pruned.to_dict("records"):
         name = "".join(c if c.isalnum() or c in "-_" else "-" for c in str(row["sketch_id"]).removesuffix(".svg"))
         write_text(Path(folder) / "sketches" / f"{name}.pruned.svg", row["svg_pruned"])
+
+
+def write_comparison(folder: str | Path, result: BenchmarkResult, dataset: str) -> None:
+    """The pages of a comparison that was no run of the command, such as at the end of a training.
+
+    Args:
+        folder: Where `before_after.html` and `sketches/*.pruned.svg` go.
+        result: What `benchmarks.generation_evaluation.evaluated` gave.
+        dataset: Name of the reference.
+    """
+    critic = str(result.details["generation"]["critic"])
+    write_pages(folder, Score("generation", "1", dataset, critic, "", result, {}, {}, {}, "", 0.0, ""))
 
 
 def render_page(score: Score) -> str:

@@ -1,4 +1,4 @@
-"""`python train.py` from outside: a readout is trained, kept, and taken up again."""
+"""`python train.py` from outside: heads are trained, kept, taken up again, and judge."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ SETTINGS = (
 
 @pytest.mark.slow
 def test_a_readout_is_trained_and_taken_up_again(command, tmp_path):
-    first = command("train.py", *SETTINGS, "task.max_epochs=2", f"hydra.run.dir={tmp_path}")
+    first = command("train.py", "task=readout", *SETTINGS, "task.max_epochs=2", f"hydra.run.dir={tmp_path}")
     assert first.returncode == 0, first.stderr
     assert "Warning" not in first.stderr
     state = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
     assert state["epoch"] == 1
-    longer = command("train.py", *SETTINGS, "task.max_epochs=4", f"hydra.run.dir={tmp_path}")
+    longer = command("train.py", "task=readout", *SETTINGS, "task.max_epochs=4", f"hydra.run.dir={tmp_path}")
     assert longer.returncode == 0, longer.stderr
     assert torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)["epoch"] == 3
-    straight = command("train.py", *SETTINGS, "task.max_epochs=4", f"hydra.run.dir={tmp_path / 'straight'}")
+    straight = command(
+        "train.py", "task=readout", *SETTINGS, "task.max_epochs=4", f"hydra.run.dir={tmp_path / 'straight'}"
+    )
     assert straight.returncode == 0
     once, twice = (
         torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)["state_dict"]
@@ -36,3 +38,32 @@ def test_a_readout_is_trained_and_taken_up_again(command, tmp_path):
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert metrics
     assert len(pd.read_csv(next((tmp_path / "loggers").rglob("metrics.csv"))))
+
+
+@pytest.mark.slow
+def test_a_presence_head_is_trained_taken_up_again_and_judges(command, tmp_path):
+    """In one process and in two, the same head; then doodles of another seed are judged by it."""
+    own = ("task=presence", *SETTINGS, "dataset.judgments=0", "task.max_epochs=2")
+    one = command("train.py", *own, f"hydra.run.dir={tmp_path / 'one'}")
+    assert one.returncode == 0, one.stderr
+    assert "Warning" not in one.stderr
+    again = command("train.py", *own, "task.max_epochs=3", f"hydra.run.dir={tmp_path / 'one'}")
+    assert again.returncode == 0, again.stderr
+    assert torch.load(tmp_path / "one" / "checkpoints" / "last.ckpt", weights_only=True)["epoch"] == 2
+    two = command("train.py", *own, "task.max_epochs=3", "trainer=ddp", "task.batch_size=10",
+                  f"hydra.run.dir={tmp_path / 'two'}")  # fmt: skip
+    assert two.returncode == 0, two.stderr
+    metrics, of_two = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("one", "two"))
+    assert metrics["resumed"]
+    assert metrics["epochs"] == of_two["epochs"] == 3
+    assert of_two["val_loss"] == pytest.approx(metrics["val_loss"], abs=1e-5)
+    assert of_two["num_train"] + of_two["num_val"] == 100
+    judged = command(
+        "evaluate.py", "benchmark=sea", *SETTINGS[:3], "dataset.judgments=0", "dataset.seed=1",
+        "judge=saved_presence_head", f"judge.file={tmp_path / 'one' / 'presence_head.safetensors'}",
+        "benchmark.replicates=20", "benchmark.sensitivity_draws=0", "report=false",
+        f"hydra.run.dir={tmp_path / 'sea'}",
+    )  # fmt: skip
+    assert judged.returncode == 0, judged.stderr
+    counts = json.loads((tmp_path / "sea" / "score.json").read_text())["counts"]
+    assert counts["items_scored"] == counts["items_total"] == 100

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 
 from humanlike.backbones.features import extract_features
@@ -21,7 +19,15 @@ from humanlike.elements.grid import GridPool
 from humanlike.elements.presence_file import save_presence_head
 from humanlike.elements.presence_fit import fit_presence
 from humanlike.elements.presence_head import LOGGED, PresenceHead
-from humanlike.entry.train_readout import _decided_here, _folds, _num_features
+from humanlike.entry.head_training import (
+    check_fold,
+    fit_by_batches,
+    folded_data,
+    head_trainer,
+    num_features,
+    origin,
+    quiet_training,
+)
 from humanlike.files import write_json
 from humanlike.interfaces import Backbone
 from humanlike.readouts.linear_probe import freeze
@@ -89,8 +95,7 @@ def train_presence(
             settings, or `solver` is unknown.
     """
     started = time.perf_counter()
-    if not 0 <= val_fold < n_splits:
-        raise ValueError(f"val_fold must be one of the folds 0 … {n_splits - 1}, got {val_fold}")
+    check_fold(val_fold, n_splits)
     if solver not in ("lbfgs", "sgd"):
         raise ValueError(f"solver must be lbfgs or sgd, got {solver!r}")
     freeze(backbone)  # before anything runs through it, or BatchNorm statistics would move
@@ -99,31 +104,25 @@ def train_presence(
     features = None
     if precompute or solver == "lbfgs":
         features = extract_features(backbone, data, [layer], cache_dir=cache_dir)[layer]
-    datamodule = SketchDataModule(
+    datamodule = folded_data(
+        backbone,
         data,
-        backbone.transform,
-        _folds(data, features, n_splits, seed),
-        val_fold,
+        features,
+        n_splits=n_splits,
+        val_fold=val_fold,
         batch_size=batch_size,
         num_workers=num_workers,
         seed=seed,
-        features=features,
     )
     pool = GridPool.of(backbone, layer, side)
-    width = _num_features(backbone, layer, datamodule) if pool is None else pool.num_features
+    width = num_features(backbone, layer, datamodule) if pool is None else pool.num_features
     head = PresenceHead(width, elements, C, share, pool, backbone, layer, optimizer).attach(data)
-    folder = Path(out_dir) / "checkpoints"
-    checkpoints = [  # two, as in `train_readout`: a `save_last` follows only the epochs that improve `val_loss`
-        ModelCheckpoint(dirpath=folder, filename="best", monitor="val_loss", enable_version_counter=False),
-        ModelCheckpoint(dirpath=folder, filename="last", enable_version_counter=False),
-    ]
-    chosen = {**(trainer_kwargs or {}), **_decided_here(out_dir, max_epochs, checkpoints, loggers)}
-    trainer = pl.Trainer(**chosen)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
-        warnings.filterwarnings("ignore", message=".*does not have many workers")  # num_workers is the user's choice
-        fitted = _fit_in_memory if solver == "lbfgs" else _fit_by_batches
-        outcome = fitted(head, trainer, datamodule, data, features, folder, resume)
+    trainer = head_trainer(out_dir, max_epochs, trainer_kwargs, loggers)
+    with quiet_training():
+        if solver == "lbfgs":
+            validated, facts = _fit_in_memory(head, trainer, datamodule, data, features)
+        else:
+            validated, facts = fit_by_batches(head, trainer, datamodule, out_dir, resume)
     head.trained_on = {
         "dataset": data.name,
         "items": len(datamodule.train_items),
@@ -131,18 +130,13 @@ def train_presence(
     }
     file = Path(out_dir) / "presence_head.safetensors"
     result = {
-        **outcome,
-        "num_train": len(datamodule.train_items),
-        "num_val": len(datamodule.val_items),
+        **{name: validated[name] for name in ("val_loss", *(f"val_{score}" for score in LOGGED))},
+        **facts,
+        **origin(backbone, data, layer, datamodule),
         "num_pairs": len(head.pairs.pairs),
         "num_features": width,
         "head": str(file),
         "seconds": time.perf_counter() - started,
-        "dataset": data.name,
-        "backbone": backbone.name,
-        "layer": layer,
-        "weights_hash": backbone.weights_hash,
-        "flags": list(data.flags),
         "settings": {
             "side": side,
             "C": C,
@@ -162,49 +156,19 @@ def train_presence(
     return result
 
 
-def _fit_by_batches(
-    head: PresenceHead,
-    trainer: pl.Trainer,
-    datamodule: SketchDataModule,
-    data: Sketches,
-    features: Features | None,
-    folder: Path,
-    resume: bool,
-) -> dict[str, Any]:
-    """Gradient descent, resumable; the head is left in its best state."""
-    del data, features
-    last = folder / "last.ckpt"
-    ckpt_path = last if resume and last.is_file() else None
-    trainer.fit(head, datamodule=datamodule, ckpt_path=ckpt_path, weights_only=True)
-    train_loss = trainer.callback_metrics.get("train_loss")
-    best = folder / "best.ckpt"
-    (validated,) = trainer.validate(head, datamodule=datamodule, ckpt_path=best, weights_only=True, verbose=False)
-    return {
-        **_scores(validated),
-        "train_loss": None if train_loss is None else float(train_loss),
-        "epochs": int(trainer.current_epoch),
-        "resumed": ckpt_path is not None,
-        "checkpoint_best": str(best),
-        "checkpoint_last": str(last),
-    }
-
-
 def _fit_in_memory(
     head: PresenceHead,
     trainer: pl.Trainer,
     datamodule: SketchDataModule,
     data: Sketches,
     features: Features | None,
-    folder: Path,
-    resume: bool,
-) -> dict[str, Any]:
+) -> tuple[dict[str, float], dict[str, Any]]:
     """Straight to the optimum; nothing to resume, because it takes seconds."""
-    del folder, resume
     assert features is not None
     fit_presence(head, data, features, np.flatnonzero(np.isin(features.rows, datamodule.train_items.rows)))
     (validated,) = trainer.validate(head, datamodule=datamodule, verbose=False)
-    return {**_scores(validated), "train_loss": None, "epochs": 0, "resumed": False}
-
-
-def _scores(validated: Mapping[str, float]) -> dict[str, float]:
-    return {name: float(validated[name]) for name in ("val_loss", *(f"val_{score}" for score in LOGGED))}
+    return {name: float(value) for name, value in validated.items()}, {
+        "train_loss": None,
+        "epochs": 0,
+        "resumed": False,
+    }

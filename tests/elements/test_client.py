@@ -234,6 +234,18 @@ def test_one_rejected_request_is_missing_but_nothing_else_than_rejections_stops(
         list(chat_client(concurrency=1, cache=None).ask_all(question(f"q{i}") for i in range(9)))
 
 
+def test_rejections_do_not_stop_a_run_that_is_started_again(chat_server, chat_client, tmp_path):
+    chat_server.behave = lambda body: ("status", 413) if chat_module_text(body) >= "q2" else None
+    for _ in range(2):
+        client = chat_client(concurrency=1, cache=tmp_path / "a.sqlite")
+        outcomes = list(client.ask_all(question(f"q{i}") for i in range(9)))
+        assert [o.index for o in outcomes if o.answer is None] == [2, 3, 4, 5, 6, 7, 8]
+
+
+def chat_module_text(body):
+    return body["messages"][-1]["content"]
+
+
 def test_concurrency_is_bounded_and_questions_are_taken_as_they_are_sent(chat_server, chat_client):
     chat_server.latency = 0.01
     taken = []

@@ -300,7 +300,8 @@ class ChatClient:
     def _rejected(self, error: RejectedError) -> None:
         self._count("rejected")
         with self._lock:
-            hopeless = self._counts["rejected"] >= REJECTIONS and not self._counts["replies"]
+            understood = self._counts["replies"] or self._counts["kept"]
+            hopeless = self._counts["rejected"] >= REJECTIONS and not understood
         if hopeless:
             raise EndpointError(
                 f"{self.base_url} rejected the first {REJECTIONS} requests, the last with {error}; if it knows no JSON "

@@ -68,9 +68,9 @@ def transformation_table(one_shot: pd.DataFrame | None, strong: pd.DataFrame, si
     for kind, group in by_model.groupby(level="transformation", sort=False):
         people = {name: float(group[name].iloc[0]) for name in kept if name != "p_value"}
         row = {"transformation": kind, "accuracy_people": float(group["accuracy_people"].mean()), **people}
-        value = group["accuracy"]
+        value, of_people = group["accuracy"], float(group["accuracy_people"].mean())
         row |= {"accuracy": float(value.mean()), "lowest": float(value.min()), "highest": float(value.max())}
-        row |= {"difference": row["accuracy"] - row["accuracy_people"], "n": len(group)}
+        row |= {"difference": float(value.mean()) - of_people, "n": len(group)}
         if "p_value" in kept:
             row |= {k: v for k, v in _phase(group, size).items() if k in ("worse", "alike", "better")}
         rows.append(row)

@@ -139,8 +139,12 @@ def test_runs_are_called_by_what_tells_them_apart(tmp_path):
     head = "presence head on net pool (C 1, share 1), "
     judged = [score_of("doodles", judge=f"{head}{how}") for how in ("out of 5 folds of doodles", "trained on parts")]
     assert run_names(judged) == ["presence head out of 5 folds", "presence head trained on parts"]
+    mixed = [*runs, score_of("parts", backbone="net_a")]
+    assert run_names(mixed) == ["doodles · net_a", "doodles · net_b", "parts · net_a"]
     same = [read_run(written(score_of("doodles"), tmp_path / name)) for name in ("one", "two")]
     assert run_names(same) == ["doodles · one", "doodles · two"]
+    swept = "backbone=net_a,dataset=doodles-0123abcdef"
+    assert run_names([same[0], read_run(written(score_of("doodles"), tmp_path / swept))])[1] == "doodles · …0123abcdef"
 
 
 def test_runs_of_several_benchmarks_are_refused_unless_one_is_chosen(tmp_path, capsys):

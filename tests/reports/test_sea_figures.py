@@ -250,6 +250,10 @@ def test_runs_are_compared_with_a_warning_where_v_was_made_differently(sea_score
     text = " ".join(words(compared_distributions({"a": sea_score, "b": other})))
     assert "cannot be compared: v comes from different lists of elements" in text
     assert compared_distributions({"seva": score}) is None
+    long = compared_distributions(
+        {"a data set · a network with a long name · a presence head": sea_score, "b": sea_score}
+    )
+    assert max(map(len, long.axes[0].get_ylabel().split("\n"))) <= 24  # else no room is left for the panels
     assert source_warning({"a": details, "b": {}}).count("unknown") == 2
 
 

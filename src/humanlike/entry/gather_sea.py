@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from humanlike.types import Score
 
 SCHEMA, RECORD, MARKDOWN = "humanlike.sea_gathering/1", "gather.json", "tables.md"
+_LONGEST = 24
+"""Characters of a folder's name that still fit beside a figure."""
 
 
 def gather_sea(found: FoundRuns, folder: Path) -> list[str]:
@@ -75,13 +77,21 @@ def run_names(runs: Sequence[Score]) -> list[str]:
         runs: The runs.
     """
     facts = [_facts(score) for score in runs]
-    varied = [key for key in facts[0] if len({row[key] for row in facts}) > 1] or ["dataset"]
-    names = [" · ".join(row[key] for key in varied) for row in facts]
+    names = ["" for _ in runs]
+    for key in facts[0]:  # the most telling first; what tells no further runs apart is left out
+        longer = [f"{name} · {row[key]}".removeprefix(" · ") for name, row in zip(names, facts, strict=True)]
+        names = longer if len(set(longer)) > len(set(names)) else names
+    names = [name or row["dataset"] for name, row in zip(names, facts, strict=True)]
     repeated = {name for name in names if names.count(name) > 1}
     return [
-        f"{name} · {Path(score.run_dir or '').name}" if name in repeated else name
-        for name, score in zip(names, runs, strict=True)
+        f"{name} · {_folder_word(score)}" if name in repeated else name for name, score in zip(names, runs, strict=True)
     ]
+
+
+def _folder_word(score: Score) -> str:
+    """A run's folder; of the long ones of sweeps the digest at their end."""
+    name = Path(score.run_dir or "").name
+    return name if len(name) <= _LONGEST else f"…{name[-10:]}"
 
 
 def _facts(score: Score) -> dict[str, str]:
@@ -93,10 +103,10 @@ def _facts(score: Score) -> dict[str, str]:
     return {
         "dataset": score.dataset,
         "backbone": score.backbone,
-        "layer": score.layer,
-        "readout": readout_name(score),
         "judge": _judge_word(judge),
         "lists": lists.split("@")[0].split(":")[0],
+        "readout": readout_name(score),
+        "layer": score.layer,
         "preset": f"{score.result.protocol.get('preset')} parameters",
         "seed": f"seed {score.seeds.get('seed', 0)}",
     }

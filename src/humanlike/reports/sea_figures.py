@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from humanlike.reports.figures import INK, MODEL_COLOURS, MUTED, PAPER, figure_style, settle
+from humanlike.reports.figures import INK, MODEL_COLOURS, MUTED, PAPER, figure_style, settle, wrapped
 from humanlike.reports.sea_plane import condition_colours, efficiency_plane, sea_parameters
 from humanlike.reports.sea_sensitivity import ranking_sensitivity
 from humanlike.reports.sea_wording import SHORT_TITLES, TITLES, source_warning
@@ -31,8 +31,6 @@ FIGURE_TITLES: Mapping[str, str] = {
     "sea_plane": "Sketches on the plane of P and v",
     "sea_distributions": "Distributions of P and of SEA",
     "sea_sensitivity": "Sensitivity of the ranking to the hyperparameters",
-    "sea_compared": "Distributions of P and of SEA, run by run",
-    "sea_conditions": "SEA, visual ratio and recognition of all runs by condition",
 }
 """Name → title."""
 
@@ -47,13 +45,22 @@ CAPTIONS: Mapping[str, str] = {
     "sea_sensitivity": "Rank agreement with the ranking under this run's hyperparameters: of sketches by Z (Kendall's "
     "τ), and of conditions by mean SEA (×: their order is another one). Each moves over the range beside it. Percent: "
     "draws that keep the order of a pair of conditions.",
-    "sea_compared": "Shares of sketches; dashed: the mean. SEA has a value only where v is known.",
-    "sea_conditions": "Means with standard errors over sketches.",
 }
+OF_SEVERAL_RUNS: Mapping[str, tuple[str, str]] = {
+    "sea_compared": (
+        "Distributions of P and of SEA, run by run",
+        "Shares of sketches with a known v; dashed: the mean.",
+    ),
+    "sea_conditions": (
+        "SEA, visual ratio and recognition of all runs by condition",
+        "Means with standard errors over sketches.",
+    ),
+}
+"""Name → title and caption of the figures of gathered runs."""
 SHOWN = {"sea": (-1.0, 1.0), "visual_ratio": (0.0, 1.0), "recognition": (0.0, 1.0)}
 """What is drawn by condition → its range."""
 _COLUMNS = {"condition", "sea", "reward", "penalty", "visual_ratio", "recognition", "zero_v"}
-_BINS = 20
+_BINS, _LABEL = 20, 22
 _PENALTIES = {"overdrawn": ("penalty: much drawn, little recognised", MODEL_COLOURS[3]),
               "unrecognised": ("penalty: not recognised", MODEL_COLOURS[2])}  # fmt: skip
 
@@ -65,12 +72,12 @@ def figure_title(name: str) -> str | None:
         >>> figure_title("sea_reward_penalty"), figure_title("alignment")
         ('Reward and penalty by condition', None)
     """
-    return FIGURE_TITLES.get(name)
+    return OF_SEVERAL_RUNS[name][0] if name in OF_SEVERAL_RUNS else FIGURE_TITLES.get(name)
 
 
 def figure_caption(name: str) -> str | None:
     """What to know before reading a figure; None where it is not one of SEA."""
-    return CAPTIONS.get(name)
+    return OF_SEVERAL_RUNS[name][1] if name in OF_SEVERAL_RUNS else CAPTIONS.get(name)
 
 
 def run_figures(score: Score) -> dict[str, Figure]:
@@ -228,7 +235,7 @@ def distributions(groups: Mapping[str, pd.DataFrame], warning: str = "") -> Figu
         for k, (axes, (name, rows)) in enumerate(zip(grid, known.items(), strict=True)):
             for axis, column in zip(axes, ("recognition", "sea"), strict=True):
                 _histogram(axis, rows[column].to_numpy(float), SHOWN[column], colours[k], is_share=column == "sea")
-            axes[0].set_ylabel(name, rotation=0, ha="right", va="center")
+            axes[0].set_ylabel(wrapped(name, _LABEL), rotation=0, ha="right", va="center")
         grid[0][0].set_title("Recognition P")
         grid[0][1].set_title("SEA")
         if warning:

@@ -11,7 +11,7 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike evaluate [key=value …]    score a model against people   (the same as python evaluate.py)
   humanlike train [key=value …]       train against human data       (the same as python train.py)
   humanlike study [key=value …]       many models and people: every table and figure of a paper in one folder
-  humanlike gather RUN …              runs of object learning together: leaderboard, tests and figures in one folder
+  humanlike gather RUN …              runs of object learning, or of SEA, together: tables, tests and figures
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
   humanlike prefetch [key=value …]    fetch weights and data now, so that offline=true works later
   humanlike convert KIND SRC DST      published or own files → tables and images for dataset=table

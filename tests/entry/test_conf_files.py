@@ -10,7 +10,7 @@ from humanlike.entry.overrides import group_options, groups
 from humanlike.entry.targets import check_keywords, check_target, targets
 
 # What belongs to another command than evaluate.
-TRAIN_ONLY = {"task"}
+TRAIN_ONLY = {"task", "generator"}
 STUDY_ONLY = {("experiment", "seva_paper")}
 FILES = [(group, name) for group in groups() for name in group_options(conf_dir() / group)]
 

@@ -50,7 +50,8 @@ def write_sketches(
     Returns:
         `before` and `after`: reader → means; `gain`: reader → gain of SEA, P and v; `hack_gap`.
     """
-    tables, found = [], {}
+    tables: list[pd.DataFrame] = []
+    found: dict[str, Any] = {}
     for stage in STAGES:
         drawings, concepts = monitor.sketches(module, before=stage == "before")
         number = pd.Series(concepts).groupby(concepts).cumcount()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+import torch
 
 from humanlike.backbones.features import extract_features
 from humanlike.backbones.layers import class_score_layer
@@ -261,14 +262,19 @@ def _preset(parameters: SEAParameters) -> Literal["published", "own"]:
 def _sensitivity(sketches: JudgedSketches, draws: int, seed: int) -> dict[str, pd.DataFrame]:
     """Does the ranking of conditions and of sketches hold under other hyperparameters?"""
     known_N = sketches.scored_N
-    found = sea_sensitivity(
-        sketches.value_QN["recognition"][known_N],
-        sketches.value_QN["visual_ratio"][known_N],
-        sketches.items.table["condition"].to_numpy()[known_N],
-        draws=draws,
-        seed=seed,
-        **asdict(sketches.parameters),
-    )
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # thousands of small products: threads would wait for each other longer than they work
+    try:
+        found = sea_sensitivity(
+            sketches.value_QN["recognition"][known_N],
+            sketches.value_QN["visual_ratio"][known_N],
+            sketches.items.table["condition"].to_numpy()[known_N],
+            draws=draws,
+            seed=seed,
+            **asdict(sketches.parameters),
+        )
+    finally:
+        torch.set_num_threads(threads)
     return {
         "sensitivity_one": found.one_at_a_time,
         "sensitivity_joint": found.joint,

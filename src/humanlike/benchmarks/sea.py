@@ -5,7 +5,8 @@ python evaluate.py benchmark=sea dataset=doodles backbone=tf_efficientnet_lite0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -163,7 +164,8 @@ class SeaBenchmark:
         if trainer is not None and not trainer.is_global_zero:
             return None
         features = found[layer]
-        presence = judge.judge(data, elements, None if seen is None else found[seen])
+        with _one_thread():
+            presence = judge.judge(data, elements, None if seen is None else found[seen])
         result = self.scored(data, features, readout, presence, elements, seed)
         return Measured(result, layer, features.hashes, features.info)
 
@@ -240,6 +242,17 @@ class SeaBenchmark:
         )
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """For thousands of small products: on a machine in use, threads wait for each other longer than they work."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def _layer_seen(judge: PresenceJudge, backbone: Backbone) -> str | None:
     """The layer of this backbone that a judge reads, so that one forward pass serves recognition and judge."""
     if getattr(judge, "backbone", None) is not backbone:
@@ -262,9 +275,7 @@ def _preset(parameters: SEAParameters) -> Literal["published", "own"]:
 def _sensitivity(sketches: JudgedSketches, draws: int, seed: int) -> dict[str, pd.DataFrame]:
     """Does the ranking of conditions and of sketches hold under other hyperparameters?"""
     known_N = sketches.scored_N
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # thousands of small products: threads would wait for each other longer than they work
-    try:
+    with _one_thread():
         found = sea_sensitivity(
             sketches.value_QN["recognition"][known_N],
             sketches.value_QN["visual_ratio"][known_N],
@@ -273,8 +284,6 @@ def _sensitivity(sketches: JudgedSketches, draws: int, seed: int) -> dict[str, p
             seed=seed,
             **asdict(sketches.parameters),
         )
-    finally:
-        torch.set_num_threads(threads)
     return {
         "sensitivity_one": found.one_at_a_time,
         "sensitivity_joint": found.joint,

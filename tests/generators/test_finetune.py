@@ -81,11 +81,11 @@ def test_tuning_lowers_the_loss_against_its_critic(decoder, linear_critic):
 
 
 def test_only_the_named_parameters_move(decoder, linear_critic):
-    module = tuning(decoder(), linear_critic(), tuned=["template"])
+    module = tuning(decoder(), linear_critic(), tuned=["on_template"])
     before = copy.deepcopy(module.generator.state_dict())
     trainer(2).fit(module, steps_loader(2))
     moved = {k for k, v in module.generator.state_dict().items() if not torch.equal(v, before[k])}
-    assert moved == {"template"}
+    assert moved == {"on_template"}
     with pytest.raises(ValueError, match="names no parameter"):
         tuning(decoder(), linear_critic(), tuned=["nothing"])
 

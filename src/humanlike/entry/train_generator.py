@@ -308,7 +308,7 @@ def _trainer(shared: Mapping[str, Any], callbacks: Sequence[pl.Callback], **deci
             "num_sanity_val_steps": 0,
             "enable_model_summary": False,
             "enable_progress_bar": False,
-            "log_every_n_steps": 10,
+            "log_every_n_steps": 1,
         }
     )
 

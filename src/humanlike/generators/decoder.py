@@ -24,8 +24,11 @@ from humanlike.rng import address_seed, generator, torch_generator
 
 WIDTHS = (0.6, 1.8)
 """Narrowest and widest pen, in usual pen widths: a hairline would hide from a critic what a pen draws."""
-CERTAIN = 3.0
-"""Largest on-logit: a curve more certain than this (95%) would hardly feel a gradient, and never vanish again."""
+DOUBT = 0.05
+"""Share that a slot's being used or not is smoothed by in pre-training: a curve more certain than 95% would hardly feel
+a gradient later, and never vanish or come."""
+ON_RATE = 10.0
+"""A step moves on-logits by this times as much as coordinates: the ones go from -3 to 3, the others by hundredths."""
 REACH = 0.1
 """How far beyond the canvas control points may lie, canvas sides."""
 
@@ -39,10 +42,10 @@ class StrokeDecoder(pl.LightningModule):
         points + w_on · on + w_width · width + β · KL(q(z|drawing) ‖ N(0, 1)),
 
     where points is the mean L1 distance of control points of the curves that the drawing has, on the cross-entropy of
-    the slots being used, and width the mean |log| ratio of pen widths. Drawings are `aligned` first: what stands in
-    slot k is the same part of a thing in all of them. After pre-training `fit_codes` keeps the codes of training
-    drawings, and new drawings come from around these (Norouzi et al., Exemplar VAE, NeurIPS 2020): with a small β the
-    codes keep detail, and need not look like N(0, 1).
+    the slots being used (smoothed), and width the mean |log| ratio of pen widths. Drawings are `aligned` first: what
+    stands in slot k is the same part of a thing in all of them. After pre-training `fit_codes` keeps the codes of
+    training drawings, and new drawings come from around these (Norouzi et al., Exemplar VAE, NeurIPS 2020): with a
+    small β the codes keep detail, and need not look like N(0, 1).
 
     Logged: `train_loss`, `val_loss` and their parts.
 
@@ -112,7 +115,8 @@ class StrokeDecoder(pl.LightningModule):
         self.concept = nn.Embedding(concepts, width)
         self.read = nn.Sequential(nn.Linear(10 * curves + width, 4 * width), nn.GELU(), nn.Linear(4 * width, 2 * code))
         self.query = nn.Parameter(torch.randn(concepts, curves, width) * 0.3)
-        self.template = nn.Parameter(torch.randn(concepts, curves, 10) * 0.3)
+        self.template = nn.Parameter(torch.randn(concepts, curves, 9) * 0.3)
+        self.on_template = nn.Parameter(torch.zeros(concepts, curves))
         self.from_code = nn.Sequential(nn.Linear(code, width), nn.GELU(), nn.Linear(width, width))
         self.decoder = _transformer(width, heads, depth)
         self.to_curve = nn.Linear(width, 10)
@@ -147,11 +151,13 @@ class StrokeDecoder(pl.LightningModule):
         token = self.decoder(self.query[concept_B] + given[:, None])
         # The strokes themselves are float32 or wider under mixed precision: half a pixel is 2⁻⁸ of the canvas.
         with torch.autocast(token.device.type, enabled=False):
-            out = self.to_curve(token.to(self.to_curve.weight.dtype)) + self.template[concept_B]
+            out = self.to_curve(token.to(self.to_curve.weight.dtype))
+            on = out[..., 9] + ON_RATE * self.on_template[concept_B]
+            out = out[..., :9] + self.template[concept_B]
             points = (1 + 2 * REACH) * out[..., :8].unflatten(-1, (4, 2)).sigmoid() - REACH
             low, high = WIDTHS
             width = self.pen * (low + (high - low) * out[..., 8].sub(0.7).sigmoid())
-            return Drawn(points, width, CERTAIN * (out[..., 9] / CERTAIN).tanh())
+            return Drawn(points, width, on)
 
     def distance(self, drawn: Drawn, reference: Drawn) -> torch.Tensor:
         """(B,) mean L1 distance of the control points of curves that either shows, plus KL of the on-probabilities.
@@ -179,7 +185,7 @@ class StrokeDecoder(pl.LightningModule):
         parts = {
             "points": torch.where(on, moved, 0.0).sum(1) / count_B,
             "width": torch.where(on, ratio, 0.0).sum(1) / count_B,
-            "on": bce(drawn.on_logit_BK, on.to(drawn.on_logit_BK.dtype), reduction="none").mean(1),
+            "on": bce(drawn.on_logit_BK, torch.where(on, 1 - DOUBT, DOUBT), reduction="none").mean(1),
         }
         kl_B = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(1)
         parts = {name: value.mean() for name, value in (parts | {"kl": kl_B}).items()}

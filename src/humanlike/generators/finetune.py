@@ -153,7 +153,7 @@ class FineTuning(pl.LightningModule):
         drawn = self.generator.draw(concept_B, noise)
         with torch.no_grad():
             reference = self.reference.draw(concept_B, noise)
-            reference_canvas = rasterize(reference.for_training(), self.size)
+            reference_canvas = rasterize(reference.for_training(), self.size, softness=self.softness)
         parts = self.losses(drawn, reference, reference_canvas, concept_B, step)
         self.log_dict({k: v.detach() for k, v in parts.items()}, sync_dist=True, batch_size=self.sketches)
         return parts["loss"]

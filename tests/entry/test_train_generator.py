@@ -29,7 +29,8 @@ SMALL = {
 def other_doodles(backbone, sketches, cache_dir=None):
     """A judge from drawings of another seed."""
     del sketches
-    return fit_critic(backbone, doodles(concepts=CONCEPTS, instances=3, judgments=0, seed=9), cache_dir=cache_dir)
+    drawings = doodles(concepts=CONCEPTS, instances=3, judgments=0, seed=9)
+    return fit_critic(backbone, drawings, cache_dir=cache_dir, name="other")
 
 
 @pytest.mark.slow
@@ -70,6 +71,8 @@ def test_a_run_leaves_sketches_tables_and_a_state_to_go_on_from(kind, tmp_path):
         for path, strokes in zip(rows["path"], rows["num_strokes"], strict=True):
             assert (tmp_path / "run" / path).is_file()
             assert strokes == 0 or read_svg(tmp_path / "run" / path).num_strokes == strokes
+    assert "<svg" in (tmp_path / "run" / "before_after.html").read_text()
+    assert first["scores"]
     assert sorted(p.name for p in (tmp_path / "log" / "sketches").iterdir()) == ["000000.png", "000002.png"]
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["judge"] == first["judge"]
     longer = run(steps=4)
@@ -77,6 +80,39 @@ def test_a_run_leaves_sketches_tables_and_a_state_to_go_on_from(kind, tmp_path):
     assert longer["steps"] == 4
     assert [r["step"] for r in longer["readings"]] == [0, 2, 4]
     assert longer["readings"][:2] == first["readings"]
+
+
+@pytest.mark.slow
+def test_a_training_that_the_judge_ended_is_not_gone_on_with(tmp_path):
+    backbone = build(compose("train", ["backbone=random_tiny"]).backbone)
+    run = partial(
+        train_generator,
+        backbone,
+        doodles(concepts=CONCEPTS, instances=4, judgments=0),
+        tmp_path / "run",
+        generator=SMALL["decoder"],
+        judge=partial(other_doodles, backbone),
+        concepts=2,
+        pretrain_steps=2,
+        val_every=1,
+        n_splits=4,
+        steps=9,
+        sketches=4,
+        size=32,
+        judge_every=1,
+        judged_per_concept=2,
+        judge_size=32,
+        largest_gap=-100.0,
+        patience=2,
+        cache_dir=tmp_path / "cache",
+        trainer_kwargs={"accelerator": "cpu", "devices": 1},
+    )
+    first, again = run(), run()
+    assert (first["steps"], again["steps"]) == (2, 2)
+    assert again["stopped"]
+    for stage in ("before", "after"):
+        for who in ("critic", "judge"):
+            assert again[stage][who] == pytest.approx(first[stage][who], abs=1e-5)
 
 
 def test_concepts_by_name_and_number():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -18,7 +17,7 @@ from pytorch_lightning.loggers import Logger
 from humanlike.elements.critic import Critic, fit_critic
 from humanlike.elements.critic_file import load_critic, save_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
-from humanlike.entry.train_generator_files import spread_over, write_sketches
+from humanlike.entry.train_generator_files import Watch, spread_over, write_page, write_sketches
 from humanlike.files import write_json
 from humanlike.generators.augment import Views
 from humanlike.generators.datamodule import StrokeDataModule
@@ -76,7 +75,7 @@ def train_generator(
 
     Written to `out_dir`: `checkpoints/pretrain.ckpt`, `checkpoints/finetune.ckpt` (both the last state, to go on from),
     `critic.safetensors`, `sketches/before|after/*.svg`, `sketches.parquet` (one row a sketch and stage, as critic and
-    judge read it) and `metrics.json`.
+    judge read it), `before_after.html` and `metrics.json`.
 
     Args:
         backbone: The critic's network; frozen.
@@ -118,12 +117,13 @@ def train_generator(
 
     Returns:
         `before` and `after` (means by critic and judge), `gain` of SEA and P by both, `hack_gap`, `stopped` (whether
-        the gap ended training), `steps`, `resumed`, seconds of every part, and the settings; also `metrics.json`.
+        the gap ended training), `scores` (of `benchmark=generation`), `steps`, `resumed`,
+        seconds of every part, and the settings; also `metrics.json`.
 
     Raises:
         ValueError: The data set has no strokes or elements, or settings do not fit.
     """
-    watch = _Watch()
+    watch = Watch()
     freeze(backbone)
     folder = Path(out_dir) / "checkpoints"
     chosen = spread_over(data.labels, concepts)
@@ -175,8 +175,11 @@ def train_generator(
         watch.lap("finetuning")
     told = write_sketches(Path(out_dir), module, monitor, loggers) if tuning["first_process"] else {}
     watch.lap("sketches")
+    scores = write_page(Path(out_dir), module, monitor, data, n_splits, seed) if tuning["first_process"] else {}
+    watch.lap("page")
     result = {
         **told,
+        "scores": scores,
         "stopped": monitor.stopped,
         "steps": tuning["steps"],
         "resumed": tuning["resumed"] or pretrained["resumed"],
@@ -207,20 +210,6 @@ def train_generator(
     if tuning["first_process"]:
         write_json(Path(out_dir) / "metrics.json", result)
     return result
-
-
-class _Watch:
-    """Seconds of each part."""
-
-    def __init__(self) -> None:
-        self.cpu: dict[str, float] = {}
-        self.wall: dict[str, float] = {}
-        self._last = (time.process_time(), time.perf_counter())
-
-    def lap(self, name: str) -> None:
-        now = (time.process_time(), time.perf_counter())
-        self.cpu[name], self.wall[name] = now[0] - self._last[0], now[1] - self._last[1]
-        self._last = now
 
 
 def _pretrain(
@@ -284,7 +273,13 @@ def _finetune(
     )
     last = folder / "finetune.ckpt"
     ckpt_path = last if resume and last.is_file() else None
-    if steps:
+    if ckpt_path is not None:
+        kept = AtomicCheckpointIO().load_checkpoint(ckpt_path)
+        monitor.load_state_dict(kept["callbacks"][monitor.state_key])
+    if monitor.stopped:  # the judge ended this training: going on would train what it refused
+        module.on_load_checkpoint(kept)
+        module.load_state_dict(kept["state_dict"])
+    elif steps:
         trainer.fit(module, steps_loader(max(steps, 1)), ckpt_path=ckpt_path, weights_only=True)
         trainer.save_checkpoint(last)
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,33 @@ from typing import Any
 import pandas as pd
 from pytorch_lightning.loggers import Logger
 
+from humanlike.benchmarks.generation import split_by_source
+from humanlike.benchmarks.generation_evaluation import evaluated
+from humanlike.benchmarks.generation_sketches import SketchSet
 from humanlike.data.svg import drawing_to_svg
 from humanlike.files import write_text
 from humanlike.generators.finetune import FineTuning
 from humanlike.generators.finetune_monitor import GapMonitor, means, read_drawings
+from humanlike.reports.generation_page import write_comparison
 from humanlike.reports.run_folder import write_table
+from humanlike.types import Sketches
 
 STAGES = ("before", "after")
+
+
+class Watch:
+    """Seconds of each part."""
+
+    def __init__(self) -> None:
+        self.cpu: dict[str, float] = {}
+        self.wall: dict[str, float] = {}
+        self._last = (time.process_time(), time.perf_counter())
+
+    def lap(self, name: str) -> None:
+        """What has passed since the last call belongs to `name`."""
+        now = (time.process_time(), time.perf_counter())
+        self.cpu[name], self.wall[name] = now[0] - self._last[0], now[1] - self._last[1]
+        self._last = now
 
 
 def spread_over(labels: Sequence[str], concepts: Sequence[str] | int | None) -> tuple[str, ...]:
@@ -77,3 +98,37 @@ def write_sketches(
         logger.log_metrics({**scalars, "hack_gap_final": gap}, step=int(module.steps_done))
         logger.save()
     return {**found, "gain": gain, "hack_gap": gap}
+
+
+def write_page(
+    folder: Path, module: FineTuning, monitor: GapMonitor, data: Sketches, n_splits: int, seed: int, credit: int = 4
+) -> dict[str, dict[str, float | None]]:
+    """Write `before_after.html`: the sketches of `write_sketches` as `benchmark=generation` compares them.
+
+    The reference is 1/n_splits of the data set's sources, of the concepts that are drawn.
+
+    Returns:
+        Score → value and interval, as that benchmark has them.
+    """
+    sets = [SketchSet.of_drawings(*monitor.sketches(module, before=stage == "before"), stage) for stage in STAGES]
+    _, reference = split_by_source(data, 1 / n_splits, seed)
+    every = SketchSet.of_sketches(reference, "reference")
+    rows = [i for i, concept in enumerate(every.concepts) if concept in module.generator.concepts]
+    columns = (every.ids, every.concepts, every.drawings, every.pictures)
+    shown = SketchSet("reference", *(tuple(column[i] for i in rows) for column in columns), every.source)
+    result = evaluated(
+        sets,
+        module.critic,
+        [monitor.judge],
+        shown,
+        condition_M=reference.table["condition"].to_numpy(float)[rows],
+        condition_unit=data.condition_unit,
+        credit=credit,
+        seed=seed,
+        about={"flags": list(data.flags)},
+    )
+    write_comparison(folder, result, data.name)
+    return {
+        name: {"value": score.value, "ci_low": score.ci_low, "ci_high": score.ci_high}
+        for name, score in result.scores.items()
+    }

@@ -167,7 +167,8 @@ def test_the_decoders_loss_by_hand(decoder, datamodule):
     ]
     assert parts["points"] == pytest.approx(np.mean(each), rel=1e-4)
     p = drawn.on_logit_BK.detach().sigmoid()
-    assert parts["on"] == pytest.approx(float(binary_cross_entropy(p, torch.from_numpy(0.05 + 0.9 * on).float())), rel=1e-4)
+    wanted = torch.from_numpy(0.05 + 0.9 * on).float()
+    assert parts["on"] == pytest.approx(float(binary_cross_entropy(p, wanted)), rel=1e-4)
     kl = 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance).sum(1).mean()
     assert parts["kl"] == pytest.approx(kl, rel=1e-4)
     total = parts["points"] + 2 * parts["on"] + 3 * parts["width"] + 0.5 * parts["kl"]

@@ -114,8 +114,14 @@ def write_page(
     _, reference = split_by_source(data, 1 / n_splits, seed)
     every = SketchSet.of_sketches(reference, "reference")
     rows = [i for i, concept in enumerate(every.concepts) if concept in module.generator.concepts]
-    columns = (every.ids, every.concepts, every.drawings, every.pictures)
-    shown = SketchSet("reference", *(tuple(column[i] for i in rows) for column in columns), every.source)
+    shown = SketchSet(
+        name="reference",
+        ids=tuple(every.ids[i] for i in rows),
+        concepts=tuple(every.concepts[i] for i in rows),
+        drawings=tuple(every.drawings[i] for i in rows),
+        pictures=tuple(every.pictures[i] for i in rows),
+        source=every.source,
+    )
     result = evaluated(
         sets,
         module.critic,

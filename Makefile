@@ -19,7 +19,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
-	$(PIP) -e '.[demo,dev,joblib]'
+	$(PIP) -e '.[demo,dev,joblib,slurm,optuna,vlm]'
 	touch $@
 
 demo: $(VENV)/.demo  ## make the environment, install, and score a model on the embedded demo

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 
@@ -225,6 +226,20 @@ def test_sets_that_are_the_same_have_no_gain(critic, judge, drawings):
         assert (found.scores[name].ci_low, found.scores[name].ci_high) == (0, 0)
     assert found.scores["jsd"].value == pytest.approx(0, abs=1e-9)
     assert found.scores["frechet"].value == pytest.approx(0, abs=1e-3)
+
+
+def test_networks_of_one_name_are_told_apart(critic, judge, drawings, data):
+    reference = SketchSet.of_sketches(data.select(range(6)), "reference")
+    sets = [SketchSet.of_drawings(*drawings, "after")]
+    settings = {"sizes": (48,), "credit": 0, "replicates": 10, "condition_M": np.full(6, 4.0)}
+    apart = evaluated(sets, critic, [judge], reference, **settings)
+    namesake = copy.copy(judge)
+    namesake.name = critic.name
+    found = evaluated(sets, critic, [namesake], reference, **settings)
+    assert set(found.tables["readings"]["network"]) == {critic.name, f"{critic.name} (2)"}
+    assert {k: s.value for k, s in found.scores.items()} == {k: s.value for k, s in apart.scores.items()}
+    assert found.tables["pareto"]["condition"].notna().sum() == 6
+    assert namesake.name == critic.name
 
 
 def test_a_run_from_folders(backbone, data, folder, tmp_path_factory):

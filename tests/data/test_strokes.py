@@ -100,6 +100,33 @@ def test_quickdraw_is_fitted():
     np.testing.assert_allclose(drawing.strokes[1].points, [[0.5, 0.4]], atol=1e-6)
 
 
+def test_quickdraw_out_and_in_is_the_same_drawing(curved):
+    for row, drawing in zip(curved.to_quickdraw(scale=100.0), curved.to_drawings(), strict=True):
+        assert len(row) == drawing.num_strokes
+        for (x, y), stroke in zip(row, drawing.strokes, strict=True):
+            np.testing.assert_allclose(np.column_stack([x, y]), stroke.flattened() * 100, atol=1e-9)
+    lines = Strokes([[[(0.0, 0.5), (1.0, 0.5), (1.0, 0.0)], [(0.0, 0.0), (1.0, 1.0)]]])
+    (again,) = Strokes.from_quickdraw(*lines.to_quickdraw(), margin=0.0).to_drawings()
+    (drawing,) = lines.to_drawings()
+    for found, expected in zip(again.strokes, drawing.strokes, strict=True):
+        np.testing.assert_allclose(found.points, expected.points, atol=1e-6)
+
+
+def test_a_pen_of_no_width_draws_nothing(curved):
+    width = torch.tensor([[0.02, 0.0, -0.01], [0.02, 0.02, 0.02]])
+    strokes = Strokes(curved.points_BK42, width, elements=curved.elements)
+    assert [d.num_strokes for d in strokes.to_drawings()] == [1, 3]
+    assert [svg.count("<path") for svg in strokes.to_svg()] == [1, 3]
+
+
+@pytest.mark.parametrize(("logit", "paths"), [(0.0, 1), (1e-3, 1), (-1e-3, 0)])
+def test_a_gate_opens_at_one_half_and_then_draws_with_the_whole_opacity(logit, paths):
+    points = torch.tensor([[[[0.1, 0.1], [0.3, 0.2], [0.6, 0.2], [0.9, 0.1]]]])
+    (svg,) = Strokes(points, 0.02, 1.0, torch.tensor([[logit]])).to_svg()
+    assert svg.count("<path") == paths
+    assert "opacity" not in svg
+
+
 def test_bad_shapes_are_sentences():
     with pytest.raises(ValueError, match=r"points_BK42 must have shape \(B, K, 4, 2\), got \(3, 4, 2\)"):
         Strokes(torch.zeros(3, 4, 2))

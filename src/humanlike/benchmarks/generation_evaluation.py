@@ -30,6 +30,7 @@ from humanlike.benchmarks.generation_readings import (
     over_sizes,
     read,
     readings_table,
+    with_own_names,
 )
 from humanlike.benchmarks.generation_sketches import SketchSet
 from humanlike.data.svg import drawing_to_svg
@@ -79,6 +80,7 @@ def evaluated(
         `pareto`, `credit`, `pruned`, `drawings`, `reference_conditions`.
     """
     parameters = parameters or SEAParameters()
+    critic, *judges = with_own_names([critic, *judges])
     conditions_M = np.zeros(len(reference)) if condition_M is None else np.asarray(condition_M, float)
     shown = [*sets, reference]
     seen: dict[tuple[str, str, int], Readings] = {}

@@ -6,6 +6,7 @@ Legend: N sketches, K labels of a critic, E the most elements of a concept, D fe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -100,6 +101,27 @@ def read(
         top1_N=top1_N,
         correct_N=top1_N == position_N,
     )
+
+
+def with_own_names(networks: Sequence[Critic]) -> list[Critic]:
+    """Networks whose names differ, as tables tell them by name: a second one of a name gets a number.
+
+    Example:
+        >>> from types import SimpleNamespace as Network
+        >>> [n.name for n in with_own_names([Network(name="a"), Network(name="b"), Network(name="a")])]
+        ['a', 'b', 'a (2)']
+    """
+    found: list[Critic] = []
+    for network in networks:
+        taken, name, number = {n.name for n in found}, network.name, 1
+        while name in taken:
+            number += 1
+            name = f"{network.name} ({number})"
+        if name != network.name:
+            network = copy(network)
+            network.name = name
+        found.append(network)
+    return found
 
 
 def readings_table(sketches: SketchSet, critic: Critic, role: str, size: int, readings: Readings) -> pd.DataFrame:

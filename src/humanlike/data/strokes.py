@@ -141,11 +141,13 @@ class Strokes:
     def to_drawings(self, min_on: float = 0.5) -> list[Drawing]:
         """One `Drawing` a sketch; strokes whose probability of being on is below `min_on` are left out.
 
-        Curves of one stroke that touch end to start are joined; where they do not, the stroke is split.
+        A stroke that stays is drawn with its whole opacity, however close to `min_on` it was: a pen draws or does not.
+        A pen of no width, which the rasteriser draws as nothing, leaves nothing here either. Curves of one stroke that
+        touch end to start are joined; where they do not, the stroke is split.
         """
         points = self.points_BK42.detach().double().cpu().numpy()
         width, opacity = (x.detach().double().cpu().numpy() for x in (self.width_BK, self.opacity_BK))
-        shown = self.mask_BK
+        shown = self.mask_BK & (self.width_BK > 0)
         if self.on_logit_BK is not None:
             shown = shown & (torch.sigmoid(self.on_logit_BK) >= min_on)
         shown_BK, stroke_BK = shown.cpu().numpy(), self.stroke_BK.cpu().numpy()
@@ -173,7 +175,7 @@ class Strokes:
         return cls.from_drawings([svg.read_svg(source) for source in sources])
 
     def to_svg(self, size: int = 224) -> list[str]:
-        """SVG text of every sketch, `size` units wide; see `svg.drawing_to_svg`."""
+        """SVG text of every sketch, `size` units wide; `to_drawings` says what is shown, `svg.drawing_to_svg` how."""
         return [svg.drawing_to_svg(d, size=size) for d in self.to_drawings()]
 
     @classmethod
@@ -189,6 +191,10 @@ class Strokes:
     def from_quickdraw(cls, *drawings: Sequence[Sequence[Sequence[float]]], margin: float = 0.05) -> Strokes:
         """Strokes of QuickDraw `drawing` fields (raw or simplified), one sketch each, fitted into the canvas."""
         return cls.from_drawings([stroke_formats.drawing_from_quickdraw(d, margin=margin) for d in drawings])
+
+    def to_quickdraw(self, scale: float = 255.0) -> list[list[list[list[float]]]]:
+        """QuickDraw's `drawing` field of every sketch, in units of `scale` a canvas side; curves are flattened."""
+        return [stroke_formats.drawing_to_quickdraw(d, scale) for d in self.to_drawings()]
 
     def to_json(self) -> str:
         """JSON text of the sketches as drawings with their element names; see `stroke_formats`."""

@@ -7,7 +7,7 @@ or *missing*; missing is what a judge could not say, and is never counted as abs
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -33,6 +33,7 @@ class Presence:
         sketch_ids: The N sketches in item order; one without rows has no elements.
         source: Who judged, and with which settings, in one line that goes next to every score.
         threshold: Probability from which an element counts as present.
+        facts: What else the judge has to say of itself, JSON-like, for the record; `flags` in it stand beside the score.
 
     Raises:
         ValueError: Columns are missing, a pair stands twice or belongs to no sketch, a probability lies outside [0, 1]
@@ -48,6 +49,7 @@ class Presence:
     sketch_ids: tuple[str, ...]
     source: str
     threshold: float = 0.5
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         lacking = [c for c in COLUMNS if c not in self.table.columns]

@@ -1,4 +1,4 @@
-"""`benchmark=all`: several benchmarks of one backbone, each a run of its own, and one table of all their scores."""
+"""`benchmark=all`: several benchmarks of one backbone, each a run of its own, and a report card of them all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _key(override: str) -> str:
 
 
 def run_all(config: DictConfig, folder: Path, run_one: Callable[..., None]) -> None:
-    """Run every part in a folder of its own below `folder`, then write one table of all scores.
+    """Run every part in a folder of its own below `folder`, then write one table of all scores and a report card.
 
     A part that is finished with the same settings is not repeated. A part that fails does not keep the others from
     running; the table holds what is there, and the failure is raised at the end.
@@ -69,6 +69,8 @@ def run_all(config: DictConfig, folder: Path, run_one: Callable[..., None]) -> N
     from rich.console import Console
 
     from humanlike.entry.conf import compose
+    from humanlike.entry.report import write_card
+    from humanlike.entry.report_runs import find_runs
     from humanlike.entry.sentences import sentence
     from humanlike.entry.targets import build
     from humanlike.files import write_text
@@ -93,8 +95,9 @@ def run_all(config: DictConfig, folder: Path, run_one: Callable[..., None]) -> N
         write_table(folder / f"{TABLE}.parquet", table)
         heads, rows = table_cells(table)
         write_text(folder / f"{TABLE}.md", markdown_table(heads, rows) + "\n")
+        write_card(folder, find_runs([folder / name for name in plan]))
         console.print(_shown(heads, rows))
-        console.print(f"written to {folder}", highlight=False, soft_wrap=True)
+        console.print(f"written to {folder}; report.html is the report card", highlight=False, soft_wrap=True)
     if failed:
         raise RuntimeError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
 

@@ -191,18 +191,43 @@ def read_run(run_dir: str | Path) -> Score:
     absent = [name for name in files if not (folder / name).is_file()]
     if absent:
         raise FileNotFoundError(f"{folder} lacks {', '.join(absent)}, which a finished run has; was it copied in part?")
+    tables = {name: pq.read_table(folder / f"{name}.parquet").to_pandas() for name in further}
+    cells, items = (pq.read_table(folder / f"{name}.parquet").to_pandas() for name in ("cells", "items"))
+    return score_of_record(record, folder, cells=cells, items=items, tables=tables)
+
+
+def score_of_record(
+    record: Mapping[str, Any],
+    run_dir: str | Path,
+    *,
+    cells: pd.DataFrame | None = None,
+    items: pd.DataFrame | None = None,
+    tables: Mapping[str, pd.DataFrame] | None = None,
+) -> Score:
+    """What `score.json` says as a `Score`; tables that are not given are empty.
+
+    Args:
+        record: Content of `score.json`.
+        run_dir: Its folder.
+        cells: Table of cells.
+        items: Table of items.
+        tables: Further tables.
+
+    Raises:
+        KeyError: When the record lacks a field.
+    """
     result = BenchmarkResult(
         scores={name: _score_value(fields) for name, fields in record["scores"].items()},
-        cells=pq.read_table(folder / "cells.parquet").to_pandas(),
-        items=pq.read_table(folder / "items.parquet").to_pandas(),
+        cells=pd.DataFrame() if cells is None else cells,
+        items=pd.DataFrame() if items is None else items,
         conditions=_table(record["conditions"]),
         counts=record["counts"],
         flags=tuple(record["flags"]),
         protocol=record["protocol"],
         details=record["details"],
-        tables={name: pq.read_table(folder / f"{name}.parquet").to_pandas() for name in further},
+        tables=tables or {},
     )
-    return Score(result=result, run_dir=str(folder), **{name: record[name] for name in (*_SCALARS, *_MAPPINGS)})
+    return Score(result=result, run_dir=str(run_dir), **{name: record[name] for name in (*_SCALARS, *_MAPPINGS)})
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -1,0 +1,43 @@
+"""Run folders of four simulated models on three benchmarks, two seeds each, and their card."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from humanlike.reports.card.card import build_card
+from humanlike.reports.run_folder import read_record, score_of_record
+
+MODELS, SEEDS = 4, 2
+
+
+@pytest.fixture(scope="session")
+def report_twin(repository):
+    """The module that writes synthetic runs; see perf/report_twin.py."""
+    spec = importlib.util.spec_from_file_location("report_twin", repository / "perf" / "report_twin.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["report_twin"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def run_folders(report_twin, tmp_path_factory) -> list[Path]:
+    """Folders of finished runs."""
+    twin = report_twin.ReportTwin(concepts=6, instances=5, replicates=40)
+    return twin.write(tmp_path_factory.mktemp("runs"), MODELS, SEEDS)
+
+
+@pytest.fixture(scope="session")
+def run_scores(run_folders):
+    """The runs as the card reads them."""
+    return [score_of_record(read_record(folder), folder) for folder in run_folders]
+
+
+@pytest.fixture(scope="session")
+def card(run_scores):
+    """The card of all runs."""
+    return build_card(run_scores)

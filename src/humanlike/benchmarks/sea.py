@@ -16,6 +16,8 @@ import torch
 
 from humanlike.backbones.features import extract_features
 from humanlike.backbones.layers import class_score_layer
+from humanlike.benchmarks.sea_calibration import JudgeCalibration, without_controls
+from humanlike.benchmarks.sea_counts import about_sketches, counts, flags
 from humanlike.benchmarks.sea_scores import presence_scores, score_values
 from humanlike.benchmarks.sea_sketches import JudgedSketches, judged_sketches
 from humanlike.benchmarks.sea_tables import (
@@ -26,7 +28,7 @@ from humanlike.benchmarks.sea_tables import (
     judgments_table,
     notes,
 )
-from humanlike.benchmarks.seva_answers import ModelReading, read_out
+from humanlike.benchmarks.seva_answers import read_out
 from humanlike.benchmarks.seva_items import groups_for_folds, used_items
 from humanlike.elements.annotation import AnnotationJudge
 from humanlike.elements.lists import ElementLists, known_senses, shipped
@@ -76,6 +78,8 @@ class SeaBenchmark:
         replicates: Bootstrap replicates over source images within concepts.
         sensitivity_draws: Joint draws of the hyperparameters, a power of two, for the tables of sensitivity (see
             `humanlike.stats.sea_sensitivity`); 0: no such tables.
+        calibration: How the judge's errors are estimated and taken off v and SEA, the settings of `JudgeCalibration` by
+            name; None: not at all.
 
     Raises:
         ValueError: A number is out of range, or a hyperparameter is unknown.
@@ -107,6 +111,7 @@ class SeaBenchmark:
         min_judged: float = 1.0,
         replicates: int = 1000,
         sensitivity_draws: int = 128,
+        calibration: Mapping[str, Any] | JudgeCalibration | None = None,
     ) -> None:
         if replicates < 2:
             raise ValueError(f"replicates is {replicates}; an interval needs 2 or more")
@@ -117,6 +122,7 @@ class SeaBenchmark:
         self.parameters = _parameters(metric)
         self.judge = AnnotationJudge() if judge is None else judge
         self.elements, self.senses = elements, dict(senses or {})
+        self.calibration = JudgeCalibration.of(calibration)
         self.min_judged, self.replicates, self.sensitivity_draws = min_judged, replicates, sensitivity_draws
 
     def run_backbone(
@@ -164,10 +170,28 @@ class SeaBenchmark:
         if trainer is not None and not trainer.is_global_zero:
             return None
         features = found[layer]
-        with _one_thread():
-            presence = judge.judge(data, elements, None if seen is None else found[seen])
-        result = self.scored(data, features, readout, presence, elements, seed)
+        presence, controls = self.judgments(judge, data, elements, None if seen is None else found[seen])
+        result = self.scored(data, features, readout, presence, elements, seed, controls)
         return Measured(result, layer, features.hashes, features.info)
+
+    def judgments(
+        self, judge: PresenceJudge, data: Sketches, elements: ElementLists, features: Features | None
+    ) -> tuple[Presence, Presence | None]:
+        """What a judge says of the elements, and of absent-element controls where a calibration asks them.
+
+        Args:
+            judge: The judge.
+            data: The sketches.
+            elements: Their lists.
+            features: Features for judges that read them.
+
+        Returns:
+            The judgments; and those of controls, None where none were asked.
+        """
+        asked, controls = (elements, {}) if self.calibration is None else self.calibration.questions(judge, elements)
+        with _one_thread():
+            presence = judge.judge(data, asked, features)
+        return without_controls(presence, data, controls) if controls else (presence, None)
 
     def element_lists(self, data: Sketches) -> ElementLists:
         """The elements of every concept that occurs, keyed by label.
@@ -193,6 +217,7 @@ class SeaBenchmark:
         presence: Presence,
         elements: ElementLists,
         seed: int = 0,
+        controls: Presence | None = None,
     ) -> BenchmarkResult:
         """Everything that follows from features and judgments; nothing is written.
 
@@ -203,6 +228,7 @@ class SeaBenchmark:
             presence: Judgments.
             elements: The lists that were judged.
             seed: Global seed.
+            controls: Judgments of absent-element controls; None: none were asked.
         """
         items = used_items(data, features)
         group_N, fold_flags = groups_for_folds(items, data, "stratified_group", asked=False)
@@ -219,20 +245,20 @@ class SeaBenchmark:
         }
         if self.sensitivity_draws and sketches.scored_N.sum() > 1:
             tables |= _sensitivity(sketches, self.sensitivity_draws, seed)
-        return BenchmarkResult(
+        result = BenchmarkResult(
             scores={**scores, **judged},
             cells=cells_table(sketches, data.labels, correct_N),
             items=items_table(data, features, sketches, reading),
             conditions=conditions,
-            counts=_counts(data, features, sketches, presence),
+            counts=counts(data, features, sketches, presence),
             flags=tuple(
-                dict.fromkeys([*_about_sketches(data), *fold_flags, *_flags(features, sketches, reading, presence)])
+                dict.fromkeys([*about_sketches(data), *fold_flags, *flags(features, sketches, reading, presence)])
             ),
             protocol={"preset": _preset(self.parameters), **asdict(self.parameters), "min_judged": self.min_judged},
             details={
                 "readout": dict(reading.certificate),
                 "elements": {"source": elements.source, "concepts": len(elements)},
-                "judge": {"source": presence.source, "threshold": presence.threshold, **judge_facts},
+                "judge": {"source": presence.source, "threshold": presence.threshold, **presence.facts, **judge_facts},
                 "interval": {"kind": "basic", "level": 0.95, "replicates": self.replicates, "over": "images"},
                 "conditions_unit": data.condition_unit,
                 "notes": notes(conditions, data.condition_unit),
@@ -240,6 +266,10 @@ class SeaBenchmark:
             },
             tables=tables,
         )
+        if self.calibration is None:
+            return result
+        known = self.calibration.truth(data, elements)
+        return self.calibration.applied(result, sketches, presence, known, controls, self.replicates, seed)
 
 
 @contextmanager
@@ -298,43 +328,3 @@ def _annotated(data: Sketches, elements: ElementLists, presence: Presence) -> Pr
         return None
     truth = AnnotationJudge().judge(data, elements)
     return truth if truth.coverage > 0 and truth.source != presence.source else None
-
-
-def _about_sketches(data: Sketches) -> list[str]:
-    """The flags of a data set but that of its people, who are not asked here."""
-    return [flag for flag in data.flags if flag != "simulated_participants"]
-
-
-def _counts(data: Sketches, features: Features, sketches: JudgedSketches, presence: Presence) -> dict[str, int]:
-    design = sketches.items.design
-    return {
-        "items_total": len(data),
-        "items_used": len(sketches.items),
-        "items_failed": len(features.failed),
-        "items_scored": int(sketches.scored_N.sum()),
-        "items_not_judged": int(sketches.missing_N.sum()),
-        "items_without_elements": int((sketches.elements_N == 0).sum()),
-        "items_zero_v": int(sketches.zero_v_N.sum()),
-        "concepts": design.num_concepts,
-        "conditions": design.num_conditions,
-        "cells": design.num_cells,
-        "judgments": int(presence.table["decision"].notna().sum()),
-        "judgments_missing": int(presence.table["decision"].isna().sum()),
-    }
-
-
-def _flags(features: Features, sketches: JudgedSketches, reading: ModelReading, presence: Presence) -> list[str]:
-    failed, zero = len(features.failed), int(sketches.zero_v_N.sum())
-    missing, without = int(sketches.missing_N.sum()), int((sketches.elements_N == 0).sum())
-    unread = int(presence.table["decision"].isna().sum())
-    told: dict[str, Any] = {
-        "readout_not_converged": not reading.converged,
-        f"folds_reduced:{reading.certificate.get('n_splits')}": reading.certificate.get("n_splits_reduced_from"),
-        f"images_failed:{failed}": failed,
-        f"zero_v:{zero}": zero,
-        f"sketches_not_judged:{missing}": missing,
-        f"judgments_missing:{unread}": unread,
-        f"sketches_without_elements:{without}": without,
-        "single_condition": sketches.items.design.num_conditions == 1,
-    }
-    return [flag for flag, holds in told.items() if holds]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,8 @@ class AnnotationJudge:
         >>> presence.coverage, bool(presence.visual_ratio["v"].between(0, 1).all())
         (1.0, True)
     """
+
+    open_vocabulary: ClassVar[bool] = False  # it knows what was annotated
 
     def judge(self, sketches: Sketches, elements: ElementsOf, features: Features | None = None) -> Presence:
         """See `PresenceJudge`; probabilities are 0 or 1.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class HeadJudge:
     threshold: float = 0.5
     on_seen: Literal["missing", "raise", "allow"] = "missing"
     extraction: dict[str, Any] = field(default_factory=dict)
+    open_vocabulary: ClassVar[bool] = False  # it knows the elements that it was trained on
 
     @property
     def backbone(self) -> Backbone | None:
@@ -147,6 +148,7 @@ class CrossFittedJudge:
     seed: int = 0
     threshold: float = 0.5
     cache_dir: str | Path | None = None
+    open_vocabulary: ClassVar[bool] = False  # it knows the elements that are annotated
 
     def __post_init__(self) -> None:
         if self.layer is None and self.backbone is not None:

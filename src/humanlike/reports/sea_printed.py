@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from humanlike.reports import judge_printed
 from humanlike.reports.sea_wording import SHORT_TITLES, TITLES
 from humanlike.reports.study_observers import Observers
 from humanlike.reports.study_tables import TableView, table_view
@@ -17,6 +18,7 @@ MEASURES = ("sea", "reward", "penalty", "visual_ratio", "recognition")
 COUNTS = ("n_scored", "n_efficient", "n_overdrawn", "n_not_recognisable", "n_zero_v", "n_missing")
 
 PRINTED: Mapping[str, tuple[str, str]] = {
+    **judge_printed.PRINTED,
     "sea_conditions": (
         "SEA and what it is made of",
         "Mean ± standard deviation over sketches. Sketches are scored one by one and then averaged.",
@@ -40,7 +42,8 @@ def sea_tables(score: Score) -> list[TableView]:
     if not set(conditions.columns) >= {*MEASURES, *(f"{name}_sd" for name in MEASURES)}:
         return []
     unit = str(score.result.details.get("conditions_unit", ""))
-    tables = {"sea_conditions": _by_condition(conditions, unit)}
+    corrected = judge_printed.calibration_tables(score.result.tables, unit)
+    tables = {"sea_conditions": _by_condition(conditions, unit), **corrected}
     if set(conditions.columns) >= set(COUNTS):
         counts = conditions[["condition", *COUNTS]].rename(columns=SHORT_TITLES)
         tables["sea_diagnoses"] = counts.assign(condition=[condition_label(c, unit) for c in conditions["condition"]])

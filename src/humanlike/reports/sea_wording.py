@@ -1,6 +1,6 @@
 """The words of SEA: titles, meanings and flags of its scores, what stands under a sketch, and who made v.
 
-`humanlike.reports.wording` takes the words from here; nothing else of the reports is imported.
+`humanlike.reports.wording` takes the words from here; of the reports only the words of judges are imported.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+
+from humanlike.reports import judge_wording
 
 _JUDGED = {
     "f1": ("F1", "harmonic mean of precision and recall; high already for a judge that always says present"),
@@ -24,6 +26,7 @@ _JUDGED = {
 }
 
 TITLES: Mapping[str, str] = {
+    **judge_wording.TITLES,
     "sea": "Sketch abstraction efficiency",
     "reward": "Reward",
     "penalty": "Penalty",
@@ -37,6 +40,7 @@ TITLES: Mapping[str, str] = {
 }
 
 SHORT_TITLES: Mapping[str, str] = {
+    **judge_wording.SHORT_TITLES,
     "sea": "SEA",
     "sea_annotated": "SEA, annotation",
     "visual_ratio_annotated": "v, annotation",
@@ -53,6 +57,7 @@ SHORT_TITLES: Mapping[str, str] = {
 }
 
 MEANINGS: Mapping[str, str] = {
+    **judge_wording.MEANINGS,
     "sea": "recognisable with few of the expected elements; in (−1, 1), above 0 efficient; sketches are scored, then "
     "averaged",
     "reward": "for being recognised with little drawn; below 0 where more is drawn than recognised (v > P)",
@@ -69,6 +74,7 @@ MEANINGS: Mapping[str, str] = {
 UNITS: Mapping[str, str] = {"sea": "", "probability": ""}
 
 FLAG_SENTENCES: Mapping[str, str] = {
+    **judge_wording.FLAG_SENTENCES,
     "zero_v": "{count} sketch(es) show none of their concept's elements, as far as the judge sees (v = 0). The formula "
     "rewards that almost without bound (P = 0.2 scores +0.88): look at them before you believe their scores.",
     "sketches_not_judged": "{count} sketch(es) have too few judged elements. They are missing from SEA; none counts as "

@@ -11,6 +11,7 @@ ORDER = (
     "types",
     "rng",
     "files",
+    "processes",
     "interfaces",
     "metrics",
     "stats",

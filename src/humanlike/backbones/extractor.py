@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from humanlike.backbones.cache import FeatureCache, Shard
 from humanlike.backbones.progress import Progress
 from humanlike.data.images import BadImageError
 from humanlike.interfaces import Backbone
+from humanlike.processes import ProcessWatch, clear_signs
 
 
 class FeatureExtractor(pl.LightningModule):
@@ -68,19 +71,50 @@ class FeatureExtractor(pl.LightningModule):
         self._rows: list[int] = []
         self._failed: dict[int, tuple[str, str]] = {}
         self._progress = Progress(0, "features", enabled=False)
+        self._watch: ProcessWatch | None = None
+        # Made before processes are forked, so that the one that forks them finds what they leave.
+        self.signs = cache.folder / "processes" / uuid.uuid4().hex[:16]
 
-    def predict_dataloader(self) -> AheadLoader:
+    def on_predict_start(self) -> None:
+        """Begin to watch the other processes, where there are any and the cache can be written."""
+        if self.trainer.world_size == 1:
+            return
+        token = self.trainer.strategy.broadcast(self._announce() if self.trainer.is_global_zero else "")
+        if token:
+            self.signs = self.signs.with_name(token)
+            self._watch = ProcessWatch(self.signs, self.trainer.global_rank, self.trainer.world_size)
+            self._watch.__enter__()
+
+    def _announce(self) -> str:
+        """Name of the folder of signs; empty where it cannot be made, so that all processes do without."""
+        try:
+            clear_signs(self.signs.parent)
+            self.signs.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return ""
+        return self.signs.name
+
+    def predict_dataloader(self) -> _Told:
         """This process's micro-batches; called when its rank is known."""
         rank, world_size = self.trainer.global_rank, self.trainer.world_size
         sampler = ShardSampler(self.shards, self.per_shard, len(self.batches), rank, world_size)
         label = f"features of {self.backbone.name}" + (f" (process 1 of {world_size})" if world_size > 1 else "")
         total = sum(len(self.batches.items(b)) for b in sampler)
         self._progress = Progress(total, label, self.show_progress and rank == 0)
-        return AheadLoader(self.batches, sampler, self.num_workers)
+        return _Told(AheadLoader(self.batches, sampler, self.num_workers), self.leave)
 
     def predict_step(self, batch: MicroBatch, batch_idx: int) -> int:
         """Compute micro-batch b and return b; with the last of a shard, write the shard."""
         del batch_idx
+        try:
+            if self._watch is not None:
+                self._watch.check()
+            return self._step(batch)
+        except Exception as error:
+            self.leave(error)
+            raise
+
+    def _step(self, batch: MicroBatch) -> int:
         index = batch["index"]
         if index // self.per_shard != self._shard:
             self._begin(index // self.per_shard)
@@ -98,6 +132,13 @@ class FeatureExtractor(pl.LightningModule):
     def on_predict_end(self) -> None:
         """Wait for all processes: their shards are merged next."""
         self.close()
+        if self._watch is not None:
+            # A collective operation would not notice that one of them is dead.
+            try:
+                self._watch.wait()
+            except Exception as error:
+                self.leave(error)
+                raise
         self.trainer.strategy.barrier("humanlike.features")
 
     def close(self) -> None:
@@ -106,6 +147,16 @@ class FeatureExtractor(pl.LightningModule):
             self._lock.release()
         self._lock, self._shard = None, None
         self._progress.close()
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """Stop watching; tell the others what went wrong, if anything did."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.__exit__(None, error, None)
+
+    def tidy(self) -> None:
+        """Remove the signs of processes that are done."""
+        shutil.rmtree(self.signs, ignore_errors=True)
 
     def _begin(self, shard: int) -> None:
         self._lock = self.cache.lock(shard)
@@ -150,6 +201,20 @@ class FeatureExtractor(pl.LightningModule):
         finally:
             lock.release()
             self._shard, self._lock, self._parts = None, None, {}
+
+
+class _Told(Iterable[MicroBatch]):
+    """Micro-batches; an error on the way to one is told to the other processes before it is raised."""
+
+    def __init__(self, loader: AheadLoader, tell: Callable[[BaseException], None]) -> None:
+        self.loader, self.tell = loader, tell
+
+    def __iter__(self) -> Iterator[MicroBatch]:
+        try:
+            yield from self.loader
+        except Exception as error:
+            self.tell(error)
+            raise
 
 
 def home_device(module: Any) -> torch.device | None:

@@ -22,6 +22,7 @@ from humanlike.backbones.extractor import FeatureExtractor, home_device
 from humanlike.backbones.layers import ModuleBackbone, input_shape
 from humanlike.backbones.precision import deviation_from_float32
 from humanlike.backbones.reduction import ReducedBackbone
+from humanlike.backbones.watched_predict import predict_watched
 from humanlike.data.images import BadImageError
 from humanlike.files import sha256_value
 from humanlike.interfaces import Backbone
@@ -87,6 +88,7 @@ def extract_features(
         ValueError: A layer is unknown, a feature is NaN or infinite (layer and item are named), an argument is out of
             range.
         OSError: The cache cannot be written: disk full, read-only.
+        LostProcessError: One of several processes has died.
     """
     with layer_features(
         backbone,
@@ -251,8 +253,8 @@ def _compute(
     try:
         with warnings.catch_warnings(), reused_memory():
             warnings.filterwarnings("ignore", message=".*treespec, LeafSpec.*")
-            warnings.filterwarnings("ignore", message=".*is available but not used.*")
-            trainer.predict(extractor, return_predictions=False)
+            warnings.filterwarnings("ignore", message=".*available.* but.* not used.*")
+            predict_watched(trainer, extractor)
     finally:
         torch.set_num_threads(threads_before)
         extractor.close()

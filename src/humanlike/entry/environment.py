@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
 
 # Settings at the top of a configuration, which go to no constructor that states their types.
 TYPES = {"seed": int, "max_failures": int, **dict.fromkeys(("resume", "offline", "report", "tracebacks"), bool)}
+
+NAMED = ("benchmark", "task", "dataset", "backbone")
+"""Groups whose choices make the name of a run."""
+UNNAMED = frozenset({"logger", "resume", "offline", "tracebacks", "report", "debug", "paths", "hydra"})
+"""Settings that say nothing about what a run measures."""
+LONGEST_NAME = 120
 
 
 def prepare(config: DictConfig) -> None:
@@ -54,28 +61,56 @@ def build_trainer(config: DictConfig, **extra: Any) -> pl.Trainer:
     return build(config.trainer, **{**quiet, **extra})
 
 
-def run_name() -> str:
-    """A name that says what the job is, for dashboards: the chosen benchmark or task, data set and backbone."""
+def is_first_process() -> bool:
+    """Whether this process is the first of a run, which alone writes and logs."""
+    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", os.environ.get("SLURM_PROCID", "0")))) == 0
+
+
+def run_name(folder: Path | None = None) -> str:
+    """A name that says what the job is, for dashboards: the chosen benchmark or task, data set and backbone.
+
+    What else was asked for on the command line follows, so that the jobs of a sweep can be told apart.
+
+    Args:
+        folder: The run's folder; of a part of `benchmark=all` its name is the part's.
+    """
     from hydra.core.hydra_config import HydraConfig
 
     if not HydraConfig.initialized():
         return "humanlike"
-    choices = HydraConfig.get().runtime.choices
-    return "-".join(str(choices[g]) for g in ("benchmark", "task", "dataset", "backbone") if choices.get(g))
+    choices = dict(HydraConfig.get().runtime.choices)
+    if choices.get("benchmark") == "all" and folder is not None:
+        choices["benchmark"] = folder.name
+    chosen = "-".join(str(choices[g]) for g in NAMED if choices.get(g))
+    further = [o.lstrip("+~") for o in HydraConfig.get().overrides.task]
+    told = [o for o in further if re.split(r"[=@]", o)[0] not in NAMED and re.split(r"[=.@/]", o)[0] not in UNNAMED]
+    return " ".join([chosen, *told])[:LONGEST_NAME]
 
 
 def loggers(config: DictConfig, folder: Path) -> list[Any]:
     """The Lightning loggers of `config.logger`, writing below `folder`; none in any process but the first."""
     from humanlike.entry.targets import build
 
-    if int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", os.environ.get("SLURM_PROCID", "0")))) != 0:
+    if not is_first_process():
         return []
-    name = run_name()
     made = []
     for key, entry in (config.get("logger") or {}).items():
-        extra = {"save_dir": str(folder / "loggers" / key)}
+        extra: dict[str, Any] = {"save_dir": str(folder / "loggers" / key)}
         if "name" not in entry:
-            extra["name"] = name
+            extra["name"] = run_name(folder)
+        if str(entry.get("_target_")).endswith(".WandbRun"):
+            extra |= {k: v for k, v in _about_run(config).items() if k not in entry}
         Path(extra["save_dir"]).mkdir(parents=True, exist_ok=True)
         made.append(build(entry, **extra))
     return made
+
+
+def _about_run(config: DictConfig) -> dict[str, Any]:
+    """What a dashboard groups runs by: the command, and the sweep that a job belongs to."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    about: dict[str, Any] = {"job_type": str(config.get("command", "evaluate"))}
+    if HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
+        about["group"] = Path(HydraConfig.get().sweep.dir).name
+    return about

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from humanlike.entry.launch import LossesError, launch
+from humanlike.entry.launch import LOSSES, LossesError, launch
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from humanlike.types import Score, Sketches
 
 # Settings that cannot move a score: where it is written, how it is shown, how a run behaves.
-NOT_IDENTITY = frozenset({"paths", "logger", "resume", "tracebacks", "offline", "report", "max_failures"})
+NOT_IDENTITY = frozenset({"paths", "logger", "resume", "tracebacks", "offline", "report", "max_failures", "objective"})
 
 
 def main() -> None:
@@ -69,9 +69,12 @@ def evaluate_job(config: DictConfig, folder: Path, *, brief: bool = False, **rea
         else:
             console.print(score_summary(score))
             console.print(f"written to {folder}", highlight=False, soft_wrap=True)
-    lost = int(score.result.counts.get("items_failed", 0))
-    if lost > config.max_failures:
+    if (lost := _lost(score)) > config.max_failures:
         raise LossesError(f"{lost} image(s) could not be read, more than max_failures={config.max_failures}")
+
+
+def _lost(score: Score) -> int:
+    return int(score.result.counts.get("items_failed", 0))
 
 
 def _finished(folder: Path, wanted: str) -> Score | None:
@@ -99,16 +102,18 @@ def _score_and_write(
 ) -> Score | None:
     from humanlike.entry.environment import loggers
     from humanlike.reports.event_log import EventLog
-    from humanlike.reports.tracking import finish
+    from humanlike.reports.tracking import begin, finish, score_scalars
 
     log = EventLog(folder / "log.jsonl")
-    log.write("started", config_hash=config_hash(plain))
+    log.write("started", config_hash=config_hash(plain), resume=bool(config.resume))
     tracked: list[Any] = []
     try:
-        tracked = loggers(config, folder)
+        tracked += loggers(config, folder)
+        begin(tracked, plain)
         score, data = score_from_config(config, log, **ready)
         if score is None:
             return None
+        log.write("scores", values=score_scalars(score))
         write_score(score, data, folder, plain, tracked, with_report=bool(config.report))
         log.write("finished", digest=score.digest, seconds=round(score.seconds, 3))
     except BaseException as error:
@@ -116,7 +121,7 @@ def _score_and_write(
             log.write("failed", error=f"{type(error).__name__}: {error}")
         finish(tracked, exit_code=1)
         raise
-    finish(tracked, exit_code=0)
+    finish(tracked, exit_code=LOSSES if _lost(score) > config.max_failures else 0)
     return score
 
 

@@ -16,6 +16,7 @@ from humanlike.backbones.layer_selection import select_layers
 from humanlike.backbones.layers import class_score_layer, layer_shapes
 from humanlike.backbones.precision import precision_flags
 from humanlike.backbones.recorded import RecordedAnswers
+from humanlike.entry.provenance import TABLE, features_of, further_hashes, provenance_table
 from humanlike.interfaces import Backbone, Benchmark, LabelledReadout, Readout
 from humanlike.reports.run_folder import digest
 from humanlike.types import BenchmarkResult, Features, Score, Sketches
@@ -38,6 +39,8 @@ VERSIONS_OF = (
     "scipy",
     "pandas",
     "pillow",
+    "numba",
+    "pyarrow",
     "resvg-py",
 )
 
@@ -170,7 +173,13 @@ def run_benchmark(
     result, features = found
     about = _about(data) if isinstance(data, Sketches) else _about_objects(data)
     details = {**result.details, "bibtex": benchmark.bibtex, "extraction": dict(features.info), "dataset": about}
-    result = replace(result, details=details, flags=(*result.flags, *precision_flags(features.info)))
+    f_ND, rows = features_of(features, cache_dir)
+    result = replace(
+        result,
+        details=details,
+        flags=(*result.flags, *precision_flags(features.info)),
+        tables={**result.tables, TABLE: provenance_table(data, f_ND, rows)},
+    )
     return Score(
         benchmark=benchmark.identifier,
         benchmark_version=benchmark.version,
@@ -179,7 +188,7 @@ def run_benchmark(
         layer=features.layer,
         result=result,
         seeds={"seed": seed},
-        hashes=dict(features.hashes),
+        hashes={**features.hashes, **further_hashes(data)},
         versions=versions(),
         started=started,
         seconds=time.perf_counter() - began,

@@ -39,7 +39,7 @@ class SketchTracking:
             if isinstance(logger, TensorBoardLogger):
                 logger.experiment.add_image("sketches", pixels, step, dataformats="HWC")
             elif isinstance(logger, WandbLogger):
-                logger.log_image("sketches", [pixels], caption=[", ".join(dict.fromkeys(concepts))])
+                logger.log_image("sketches", [pixels], step, caption=[", ".join(dict.fromkeys(concepts))])
             elif isinstance(logger, CSVLogger):
                 _write_png(Path(logger.log_dir) / "sketches" / f"{step:06d}.png", pixels)
 

@@ -1,15 +1,15 @@
 """A finished score in the loggers of Lightning: CSV, TensorBoard, Weights & Biases, or any other.
 
 Every logger gets the scalars, the per-condition scalars and the configuration. Those that can show more get more:
-CSV the tables as files, TensorBoard tables and pictures, Weights & Biases tables, pictures and a summary. Names
-begin with the benchmark (`seva/accuracy`), people's values and bounds stand beside (`seva/accuracy_people`,
-`seva/accuracy_ci_low`), and what the data could not give is absent. The run's folder stays the truth; a dashboard
-shows a copy.
+CSV the tables as files, TensorBoard tables and pictures, Weights & Biases tables, pictures and a summary; the last two
+also charts of the model's line beside people's. Names begin with the benchmark (`seva/accuracy`), people's values and
+bounds stand beside (`seva/accuracy_people`, `seva/accuracy_ci_low`), and what the data could not give is absent. The
+run's folder stays the truth; a dashboard shows a copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -20,16 +20,61 @@ import pandas as pd
 from humanlike.files import atomic_path
 from humanlike.reports.config_record import masked_config
 from humanlike.reports.tables import condition_cells, markdown_table, score_markdown
-from humanlike.reports.wording import condition_label, condition_metrics, is_missing
+from humanlike.reports.wording import condition_label, condition_metrics, is_missing, is_simulated
 from humanlike.types import Score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 
+    from humanlike.reports.dashboard_history import Row
     from humanlike.reports.gallery import Example
 
 Pictures = Mapping[str, np.ndarray]
+LONGEST_TABLE = 10_000
+"""Rows of a table that Weights & Biases shows; it would cut longer ones."""
+
+
+def begin(loggers: Iterable[Logger], config: Mapping[str, Any], rows: Sequence[Row] = ()) -> None:
+    """Open every logger before anything is computed, so that one that cannot work says so at once.
+
+    Args:
+        loggers: Lightning loggers; may be empty.
+        config: The run's configuration; logged as a plain nested dict with secrets masked.
+        rows: What the job has logged before it was stopped; each logger adds what it lost.
+    """
+    loggers = list(loggers)
+    if not loggers or not _is_first_process():
+        return
+    plain = masked_config(config)
+    for logger in loggers:
+        logger.log_hyperparams(plain)
+        if rows and hasattr(logger, "go_on"):
+            logger.go_on(rows)
+        logger.save()
+
+
+def log_result(loggers: Iterable[Logger], result: Mapping[str, Any]) -> None:
+    """Write the numbers that a training ends with into every logger, as `result/name`; nested ones as `result/a/b`."""
+    if not _is_first_process():
+        return
+    from pytorch_lightning.loggers import WandbLogger
+
+    values = dict(_numbers(result, "result"))
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            logger.experiment.summary.update({**values, "result/flags": list(result.get("flags", []))})
+        else:
+            logger.log_metrics(values)
+        logger.save()
+
+
+def _numbers(value: Mapping[str, Any], start: str) -> Iterator[tuple[str, float]]:
+    for name, entry in value.items():
+        if isinstance(entry, Mapping) and name != "settings":
+            yield from _numbers(entry, f"{start}/{name}")
+        elif _finite(entry) and not isinstance(entry, bool):
+            yield f"{start}/{name}", float(entry)
 
 
 def score_scalars(score: Score) -> dict[str, float]:
@@ -129,7 +174,7 @@ def _write_scalars(logger: Logger, score: Score, pictures: Pictures, examples: S
 
 def _write_csv(logger: CSVLogger, score: Score, pictures: Pictures, examples: Sequence[Example]) -> None:
     _write_scalars(logger, score, pictures, examples)
-    for name, table in (("cells", score.result.cells), ("conditions", score.result.conditions)):
+    for name, table in _named_tables(score).items():
         with atomic_path(Path(logger.log_dir) / f"{score.benchmark}_{name}.csv") as temporary:
             table.to_csv(temporary, index=False)
 
@@ -148,6 +193,10 @@ def _write_tensorboard(
     for rank, (condition, row) in enumerate(zip(conditions, rows, strict=True)):
         for tag, value in row.items():
             writer.add_scalar(tag, value, int(condition) if whole else rank)
+    lines = [f"{start}/by_condition/{metric}" for metric in condition_metrics(score.result.conditions)]
+    charts = {tag: ["Multiline", [tag, f"{tag}_people"]] for tag in lines if any(f"{tag}_people" in r for r in rows)}
+    if charts:
+        writer.add_custom_scalars({f"{start}, model and people": charts})
     writer.add_text(f"{start}/scores", score_markdown(score), 0)
     writer.add_text(f"{start}/conditions", markdown_table(*condition_cells(score)), 0)
     cells = score.result.cells
@@ -166,10 +215,13 @@ def _write_wandb(logger: WandbLogger, score: Score, pictures: Pictures, examples
     run, start = logger.experiment, score.benchmark
     run.define_metric(f"{start}/condition", hidden=True)
     run.define_metric(f"{start}/by_condition/*", step_metric=f"{start}/condition")
-    for row in condition_scalars(score):
+    rows = condition_scalars(score)
+    for row in rows:
         run.log(row)
     content: dict[str, Any] = dict(score_scalars(score))
-    content |= {f"{start}/{n}": _wandb_table(t) for n, t in _named_tables(score)}
+    tables = _named_tables(score)
+    content |= {f"{start}/{n}": _wandb_table(t) for n, t in tables.items() if 0 < len(t) <= LONGEST_TABLE}
+    content |= _wandb_charts(score, rows)
     content |= {f"{start}/figures/{name}": wandb.Image(pixels, caption=name) for name, pixels in pictures.items()}
     if examples:
         content[f"{start}/sketches"] = [wandb.Image(e.image, caption=_said(e)) for e in examples]
@@ -181,12 +233,34 @@ def _write_wandb(logger: WandbLogger, score: Score, pictures: Pictures, examples
             f"{start}/digest": score.digest,
             f"{start}/hashes": dict(score.hashes),
             f"{start}/seconds": score.seconds,
+            f"{start}/tables_in_files": sorted(n for n, t in tables.items() if len(t) > LONGEST_TABLE),
         }
     )
 
 
-def _named_tables(score: Score) -> tuple[tuple[str, pd.DataFrame], ...]:
-    return (("cells", score.result.cells), ("conditions", score.result.conditions))
+def _wandb_charts(score: Score, rows: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    """A chart a metric: the model's line over the conditions and people's, as a reference, beside it."""
+    import wandb
+
+    start, who = score.benchmark, "simulated people" if is_simulated(score) else "people"
+    charts: dict[str, Any] = {}
+    for metric in condition_metrics(score.result.conditions):
+        series = {score.backbone: f"{start}/by_condition/{metric}", who: f"{start}/by_condition/{metric}_people"}
+        whole = {name: key for name, key in series.items() if rows and all(key in row for row in rows)}
+        if who in whole:
+            charts[f"{start}/with_people/{metric}"] = wandb.plot.line_series(
+                xs=[row[f"{start}/condition"] for row in rows],
+                ys=[[row[key] for row in rows] for key in whole.values()],
+                keys=list(whole),
+                title=f"{metric}: {score.backbone} and {who}",
+                xname="condition",
+            )
+    return charts
+
+
+def _named_tables(score: Score) -> dict[str, pd.DataFrame]:
+    further = {name: table for name, table in score.result.tables.items() if name != "provenance"}
+    return {"cells": score.result.cells, "conditions": score.result.conditions, **further}
 
 
 def _wandb_table(table: pd.DataFrame) -> Any:

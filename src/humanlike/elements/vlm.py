@@ -157,8 +157,8 @@ class TransformersJudge:
                 row.append(np.nan if why or isinstance(answer, str) else answer[0] / (answer[0] + answer[1]))
             p.append(row)
         presence = presence_of(ids, names, p, self.source, self.threshold, reasons)
-        facts = {**self._facts(), **self._outside(masses)}
-        _log.info("%s: %s", self.source, facts)
+        facts = self._facts(masses)
+        _log.info("%s: %s", self.source, {k: v for k, v in facts.items() if k not in ("reader", "prompt", "model")})
         return replace(presence, facts=facts)
 
     def _unusable(self, answer: Masses) -> str:
@@ -234,19 +234,24 @@ class TransformersJudge:
             raise ValueError(f"{self.files.name} at {where}: {error}") from error
         return [(float(yes), float(no)) for yes, no in found_Q2]
 
-    def _facts(self) -> dict[str, Any]:
-        flags = [
-            *(["judge_runs_remote_code"] if self.trust_remote_code else []),
-            *([f"judge_reduced_precision:{self.dtype}"] if self.dtype != "float32" else []),
-        ]
-        facts = {"model": self.files.name, "revision": self.files.revision, "reader": dict(self.reader.identity)}
-        return {**facts, "prompt": self.prompt.source, "dtype": self.dtype, "min_mass": self.min_mass, "flags": flags}
-
-    def _outside(self, masses: list[Masses]) -> dict[str, Any]:
-        """How much probability lay outside yes and no."""
+    def _facts(self, masses: list[Masses]) -> dict[str, Any]:
+        """What goes into the record, with the probability that lay outside yes and no."""
         outside = np.array([max(0.0, 1 - sum(m)) for m in masses if np.isfinite(m).all()])
-        if not len(outside):
-            return {"mass_outside_mean": None, "mass_outside_max": None, "below_min_mass": 0}
-        below = int((1 - outside < self.min_mass).sum())
-        largest, mean = float(outside.max()), float(outside.mean())
-        return {"mass_outside_mean": mean, "mass_outside_max": largest, "below_min_mass": below}
+        astray = int((outside > 0.5).sum())
+        flags = {
+            "judge_runs_remote_code": self.trust_remote_code,
+            f"judge_reduced_precision:{self.dtype}": self.dtype != "float32",
+            f"judge_mass_outside:{astray}": astray,
+        }
+        return {
+            "model": self.files.name,
+            "revision": self.files.revision,
+            "reader": dict(self.reader.identity),
+            "prompt": self.prompt.source,
+            "dtype": self.dtype,
+            "min_mass": self.min_mass,
+            "mass_outside_mean": float(outside.mean()) if len(outside) else None,
+            "mass_outside_max": float(outside.max()) if len(outside) else None,
+            "below_min_mass": int((1 - outside < self.min_mass).sum()),
+            "flags": [flag for flag, holds in flags.items() if holds],
+        }

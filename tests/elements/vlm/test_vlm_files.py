@@ -49,6 +49,43 @@ def test_a_missing_model_names_itself_and_prefetch(hub):
         model_files("lab/other", offline=True)
 
 
+def test_what_is_not_here_is_fetched_once_and_nothing_else_of_it(hub, monkeypatch):
+    """The hub's client is played: it writes what was asked for, as the real one does."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    calls = []
+
+    def snapshot(name, revision=None, local_files_only=False, allow_patterns=None, ignore_patterns=None):
+        calls.append((name, revision, local_files_only))
+        assert not {"*.py", "*.bin", "*.pt", "*"} & set(allow_patterns)
+        if local_files_only and not (hub / "model.safetensors").exists():
+            raise LocalEntryNotFoundError("absent")
+        (hub / "model.safetensors").write_bytes(b"w")
+        return str(hub)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    assert model_files("lab/seer", "v1").revision == COMMIT
+    assert model_files("lab/seer", "v1", offline=True).revision == COMMIT
+    assert calls == [("lab/seer", "v1", True), ("lab/seer", "v1", False), ("lab/seer", "v1", True)]
+
+
+def test_a_failed_download_says_why(hub, monkeypatch):
+    def snapshot(name, local_files_only=False, **settings):
+        from huggingface_hub.errors import LocalEntryNotFoundError
+
+        raise LocalEntryNotFoundError("absent") if local_files_only else ConnectionError("no route to host\nat line 3")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    with pytest.raises(
+        FileNotFoundError, match=r"lab/seer is not on this machine: download failed: no route to host\. Run"
+    ):
+        model_files("lab/seer")
+
+
 def test_a_broken_download_is_not_taken_for_a_whole_one(hub):
     index = {"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}
     (hub / "model.safetensors.index.json").write_text(json.dumps(index))

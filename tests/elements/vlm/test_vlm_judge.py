@@ -68,6 +68,7 @@ def test_probabilities_and_what_is_missing(table_judge, sketches):
     assert presence.facts["mass_outside_mean"] == pytest.approx(np.mean(outside))
     assert presence.facts["mass_outside_max"] == pytest.approx(0.96)
     assert presence.facts["below_min_mass"] == 2
+    assert presence.facts["flags"] == ["judge_mass_outside:2"]
     assert isinstance(table_judge(), PresenceJudge)
 
 
@@ -142,7 +143,7 @@ def test_the_record_names_model_revision_and_prompt(table_judge, sketches):
     presence = judge.judge(sketches(count=1), ELEMENTS)
     assert presence.facts["revision"] == judge.files.revision
     assert judge.files.revision.startswith("files:")
-    assert presence.facts["flags"] == ["judge_reduced_precision:bfloat16"]
+    assert presence.facts["flags"] == ["judge_reduced_precision:bfloat16", "judge_mass_outside:1"]
     assert judge.files.revision[:18] in presence.source
     assert PROMPT.source in presence.source
     assert str(judge.files.folder.parent) not in presence.source

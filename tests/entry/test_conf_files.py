@@ -12,11 +12,18 @@ from humanlike.entry.targets import check_keywords, check_target, targets
 # What belongs to another command than evaluate.
 TRAIN_ONLY = {"task", "generator"}
 STUDY_ONLY = {("experiment", "seva_paper")}
+TRAINED = {("experiment", "tune_readout"), ("experiment", "tune_generator")}
 FILES = [(group, name) for group in groups() for name in group_options(conf_dir() / group)]
 
 
 def composed(group, name):
-    command = "study" if (group, name) in STUDY_ONLY else "train" if group in TRAIN_ONLY else "evaluate"
+    command = (
+        "study"
+        if (group, name) in STUDY_ONLY
+        else "train"
+        if group in TRAIN_ONLY or (group, name) in TRAINED
+        else "evaluate"
+    )
     return compose(command, [f"{group}={name}"])
 
 

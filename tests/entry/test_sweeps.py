@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from omegaconf import OmegaConf
 
-from humanlike.entry.sweeps import SweepSummary, distinguishing, record_outcome
+from humanlike.entry.outcomes import record_outcome, record_start
+from humanlike.entry.sweeps import SweepSummary, distinguishing
 
 
 @pytest.mark.parametrize("event", ["on_run_start", "on_multirun_start"])
@@ -26,15 +29,21 @@ def test_the_table_names_what_differs_and_why_a_job_failed(tmp_path, capsys, mon
     summary = SweepSummary()
     config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}})
     record_outcome(tmp_path / "old", 0, "seed=7")
+    time.sleep(0.02)  # file systems count time in coarse steps
     summary.on_multirun_start(config)
     record_outcome(tmp_path / "a", 0, "dataset.labels=[a,b],seed=0")
     record_outcome(tmp_path / "b", 1, "dataset.labels=[a,b],seed=1", "no layer [x]")
+    record_start(tmp_path / "c", "dataset.labels=[a,b],seed=2")
+    record_outcome(tmp_path / "d", 0, "dataset.labels=[a,b],seed=3", skipped=True)
     summary.on_multirun_end(config)
     said = capsys.readouterr().err
     assert SweepSummary.status == 3
     monkeypatch.setattr(SweepSummary, "status", None)
     assert "seed=1 │ failed: no layer [x] │ b" in " ".join(said.split())
     assert "seed=0 │ done │ a" in " ".join(said.split())
+    assert "seed=2 │ died: it began and left no result │ c" in " ".join(said.split())
+    assert "seed=3 │ done before │ d" in " ".join(said.split())
+    assert "2 of 4 jobs did not end well; the same command again repeats only these" in said
     assert "labels" not in said
     assert "seed=7" not in said
 

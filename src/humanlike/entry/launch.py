@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from humanlike.entry.arguments import HELP, parse_arguments
 from humanlike.entry.conf import conf_dir, register_resolvers
+from humanlike.entry.environment import is_first_process
+from humanlike.entry.outcomes import OUTCOME
 from humanlike.entry.overrides import OverrideError, check_overrides
 
 if TYPE_CHECKING:
@@ -63,34 +65,81 @@ class Job:
     def __init__(self, task: Callable[[DictConfig, Path], Any]) -> None:
         self.task = task
         self.why = ""
+        self.value: float | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Arrive in a launcher's worker process, which resolves the folder of the job next."""
         register_resolvers()
         self.__dict__.update(state)
 
-    def __call__(self, config: DictConfig) -> int:
-        """Run the task in the folder that Hydra chose; returns the exit status of the job."""
+    def __call__(self, config: DictConfig) -> float | None:
+        """Run the task in the folder that Hydra chose; returns the value of `objective`, if that is configured."""
         from hydra.core.hydra_config import HydraConfig
         from hydra.types import RunMode
 
-        folder = Path(HydraConfig.get().runtime.output_dir)
-        multirun = HydraConfig.get().mode == RunMode.MULTIRUN
-        status = self.run(config, folder)
-        if multirun:
-            from humanlike.entry.sweeps import record_outcome
+        from humanlike.entry.own_process import OVERRIDES
 
-            record_outcome(folder, status, HydraConfig.get().job.override_dirname, self.why)
+        hydra = HydraConfig.get()
+        folder = Path(hydra.runtime.output_dir)
+        if hydra.mode == RunMode.MULTIRUN:
+            self.in_sweep(config, folder, hydra.job.override_dirname)
+        elif OVERRIDES in os.environ:
+            Job.outcomes = (*Job.outcomes, self.recorded(config, folder, os.environ[OVERRIDES]))
         else:
-            Job.outcomes = (*Job.outcomes, status)
+            Job.outcomes = (*Job.outcomes, self.run(config, folder))
+        return self.value
+
+    def in_sweep(self, config: DictConfig, folder: Path, overrides: str) -> int:
+        """Run as a job of a sweep: not again where it is finished, and alone where it starts processes itself."""
+        from humanlike.entry.outcomes import is_finished, read_outcome, record_outcome
+        from humanlike.entry.own_process import needs_own_process, run_alone
+
+        settings = settings_digest(config)
+        if config.get("resume") and is_finished(folder, settings):
+            print(f"already finished, skipped: {folder}")
+            self.value = (read_outcome(folder) or {}).get("value")
+            if is_first_process():
+                record_outcome(folder, 0, overrides, identity=settings, value=self.value, skipped=True)
+            return 0
+        if not needs_own_process(config.get("trainer") or {}):
+            return self.recorded(config, folder, overrides)
+        from hydra.core.hydra_config import HydraConfig
+
+        hydra = HydraConfig.get()
+        dirs = [s.path for s in hydra.runtime.config_sources if s.provider == "command-line"]
+        (folder / OUTCOME).unlink(missing_ok=True)
+        try:
+            self.why = ending(run_alone(self.task.__module__, [*hydra.overrides.task], dirs, folder, overrides))
+        except TimeoutError as error:
+            self.why = str(error)
+        outcome = read_outcome(folder) or {}
+        self.value = outcome.get("value")
+        if outcome.get("status") is None:
+            self.why = f"its process left no result: {self.why}"
+            record_outcome(folder, FAILED, overrides, self.why, identity=settings)
+        return FAILED if outcome.get("status") is None else int(outcome["status"])
+
+    def recorded(self, config: DictConfig, folder: Path, overrides: str) -> int:
+        """Run, and write beginning and end into the folder, from the first of several processes."""
+        from humanlike.entry.outcomes import record_outcome, record_start
+
+        settings = settings_digest(config)
+        if is_first_process():
+            record_start(folder, overrides, settings)
+        status = self.run(config, folder)
+        if is_first_process():
+            record_outcome(folder, status, overrides, self.why, identity=settings, value=self.value)
         return status
 
     def run(self, config: DictConfig, folder: Path) -> int:
         """Run the task in `folder`; an exception becomes a sentence on the standard error and an exit status."""
-        self.why, as_lines = "", warnings.formatwarning
+        self.why, self.value, as_lines = "", None, warnings.formatwarning
         warnings.formatwarning = _warning_line
         try:
-            self.task(config, folder)
+            from humanlike.entry.outcomes import objective_of
+
+            result = self.task(config, folder)
+            self.value = objective_of(folder, config.get("objective")) if result is None else float(result)
         except LossesError as error:
             self.why = str(error)
             print(f"warning: {error}", file=sys.stderr)
@@ -112,6 +161,36 @@ class Job:
         finally:
             warnings.formatwarning = as_lines
         return 0
+
+
+def settings_digest(config: DictConfig) -> str:
+    """Digest of the settings that decide the result of a job; empty where they cannot be resolved."""
+    from omegaconf.errors import OmegaConfBaseException
+
+    from humanlike.entry.evaluate import config_hash
+    from humanlike.reports.config_record import masked_config
+
+    try:
+        return config_hash(masked_config(config))
+    except OmegaConfBaseException:  # the run will say which, as a sentence
+        return ""
+
+
+def ending(status: int) -> str:
+    """How a process ended, in words.
+
+    Example:
+        >>> ending(-9), ending(4)
+        ('signal 9 (SIGKILL)', 'exit status 4')
+    """
+    import signal
+
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"signal {-status} ({signal.Signals(-status).name})"
+    except ValueError:
+        return f"signal {-status}"
 
 
 def _warning_line(message: Warning | str, *where: object, **line: object) -> str:

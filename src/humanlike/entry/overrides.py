@@ -46,7 +46,7 @@ def check_overrides(
             raise OverrideError(f"there is no folder {folder!r} to take configuration files from (--config-dir)")
     parser = OverridesParser.create()
     plain = [_choices(text, _parsed(text, parser), multirun) for text in overrides]
-    check = _Check(config_name, parser, tuple(config_dirs))
+    check = _Check(config_name, parser, tuple(config_dirs), multirun)
     with hydra_session():
         base = [choices[0] for choices in plain]
         for position, choices in enumerate(plain):
@@ -88,6 +88,7 @@ class _Check:
     config_name: str
     parser: Any
     config_dirs: tuple[str, ...]
+    multirun: bool = False
 
     def compose(self, overrides: list[str]) -> None:
         """Compose; what breaks becomes an OverrideError, and so does code that Hydra itself would run."""
@@ -98,6 +99,8 @@ class _Check:
         except (MissingConfigException, ConfigCompositionException, HydraException, ValueError) as error:
             raise self._explain(overrides, error) from error
         _check_hydra_targets(config.hydra)
+        if self.multirun:
+            _check_installed(config.hydra)
 
     def addition(self, override: Any) -> None:
         """`+key=value` may only add a keyword to something that is constructed; nobody would read it elsewhere."""
@@ -177,6 +180,25 @@ def _check_hydra_targets(node: Any) -> None:
                 check_target(entry["_target_"], path)
             except TargetError as error:
                 raise OverrideError(str(error)) from error
+
+
+def _check_installed(hydra: Any) -> None:
+    """Refuse a launcher or sweeper whose optional dependencies are absent."""
+    from importlib.util import find_spec
+
+    from hydra.utils import get_class
+
+    for group in ("launcher", "sweeper"):
+        target = str(hydra[group]["_target_"])
+        if not target.startswith("hydra_plugins.humanlike_"):
+            continue
+        plugin: Any = get_class(target)
+        top, _, rest = plugin.needs.partition(".")
+        if find_spec(top) is None or (rest and find_spec(plugin.needs) is None):
+            raise OverrideError(
+                f"hydra/{group}={hydra.runtime.choices[f'hydra/{group}']} needs the package {plugin.needs}: "
+                f"pip install 'humanlike[{plugin.extra}]'"
+            )
 
 
 def _walk(node: Any, prefix: str) -> Iterator[str]:

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hydra.experimental.callback import Callback
 
-OUTCOME = "outcome.json"
+from humanlike.entry.outcomes import OUTCOME, read_outcome
+
 WORDS = {0: "done", 1: "failed", 3: "done, with losses"}
-
-
-def record_outcome(folder: Path, status: int, overrides: str, why: str = "") -> None:
-    """Write a job's outcome into its folder, for the table at the end of the sweep.
-
-    Args:
-        folder: The job's folder.
-        status: Its exit status.
-        overrides: Its overrides, joined by commas.
-        why: The sentence of the error, when it failed.
-    """
-    from humanlike.files import write_json
-
-    outcome = {"status": status, "overrides": overrides, "why": why, "finished": time.time()}
-    write_json(folder / OUTCOME, outcome)
+MARK = ".sweep"
 
 
 class SweepSummary(Callback):
@@ -48,7 +33,10 @@ class SweepSummary(Callback):
     def on_multirun_start(self, config: Any, **kwargs: Any) -> None:
         """Remember when the sweep began, so that outcomes of earlier sweeps in the same folder are left out."""
         make_folder(Path(config.hydra.sweep.dir))
-        self.started = time.time()
+        # The clock is that of the file system: jobs may run on machines with another one.
+        mark = Path(config.hydra.sweep.dir) / MARK
+        mark.write_text("touched when a sweep in this folder begins\n")
+        self.started = mark.stat().st_mtime_ns
 
     def on_multirun_end(self, config: Any, **kwargs: Any) -> None:
         """Collect the outcomes of this sweep's jobs."""
@@ -57,17 +45,42 @@ class SweepSummary(Callback):
         from rich.table import Table
 
         folder = Path(config.hydra.sweep.dir)
-        outcomes = [{"folder": p.parent, **json.loads(p.read_text())} for p in folder.rglob(OUTCOME)]
-        rows = sorted((o for o in outcomes if o["finished"] >= self.started), key=lambda o: o["finished"])
+        rows = self._outcomes(folder)
         table = Table(title=f"sweep in {folder}")
         for column in ("job", "outcome", "folder"):
             table.add_column(column, overflow="fold")
-        for name, outcome in zip(distinguishing([o["overrides"] for o in rows]), rows, strict=True):
-            word = WORDS.get(outcome["status"], "failed")
-            why = f": {outcome['why']}" if outcome.get("why") else ""
-            table.add_row(escape(name), escape(word + why), escape(str(outcome["folder"].relative_to(folder))))
+        for name, (path, outcome) in zip(distinguishing([o["overrides"] for _, o in rows]), rows, strict=True):
+            table.add_row(escape(name), escape(in_words(outcome)), escape(str(path.relative_to(folder))))
         Console(stderr=True).print(table)
-        SweepSummary.status = 3 if any(o["status"] for o in rows) else 0
+        failed = sum(outcome["status"] != 0 for _, outcome in rows)
+        if failed:
+            print(
+                f"{failed} of {len(rows)} jobs did not end well; the same command again repeats only these",
+                file=sys.stderr,
+            )
+        SweepSummary.status = 3 if failed else 0
+
+    def _outcomes(self, folder: Path) -> list[tuple[Path, dict[str, Any]]]:
+        """Folder and outcome of every job of this sweep, in the order of their ends; unfinished ones last."""
+        found = []
+        for path in folder.rglob(OUTCOME):
+            outcome = read_outcome(path.parent)
+            if outcome is not None and path.stat().st_mtime_ns >= self.started:
+                found.append((path.parent, outcome))
+        return sorted(found, key=lambda row: (row[1].get("finished") or float("inf"), row[1]["overrides"]))
+
+
+def in_words(outcome: dict[str, Any]) -> str:
+    """What became of a job, for the table.
+
+    Example:
+        >>> in_words({"status": 1, "why": "no layer 'x'"}), in_words({"status": 0, "skipped": True})
+        ("failed: no layer 'x'", 'done before')
+    """
+    if outcome["status"] is None:
+        return "died: it began and left no result"
+    word = "done before" if outcome.get("skipped") else WORDS.get(outcome["status"], "failed")
+    return word + (f": {outcome['why']}" if outcome.get("why") else "")
 
 
 def distinguishing(overrides: Sequence[str]) -> list[str]:

@@ -1,0 +1,159 @@
+"""`humanlike survey SOURCE OUT`: a page on which people order or rate sketches, without a server."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from humanlike.benchmarks.survey_items import Chosen
+    from humanlike.data.survey import RatingScale
+    from humanlike.types import Sketches
+
+ITEMS, PAGE, RECORD = "items", "survey.html", "survey.json"
+_LARGE_MB = 30
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the command: exit status 0 when everything is written, 2 for wrong use; errors pass through as exceptions."""
+    parser = _parser()
+    given, settings = parser.parse_known_args(arguments)
+    wrong = [s for s in settings if s.startswith("-") or "=" not in s]
+    if wrong:
+        parser.error(f"cannot read {wrong[0]!r}: settings of the data set are written dataset.KEY=VALUE")
+    from humanlike.benchmarks.survey_checks import attention_checks
+    from humanlike.benchmarks.survey_items import choose_sketches, choose_triples
+    from humanlike.data.survey import Survey, write_survey
+    from humanlike.reports.run_folder import write_table
+    from humanlike.reports.survey_page import picture, picture_hash, survey_texts, write_survey_page
+
+    ranking = given.kind == "ranking"
+    scale = None if ranking else _scale(given.scale, given.slider)
+    texts = survey_texts(given.kind, given.text)
+    data, sketches, source = _sketches(given, settings)
+    if ranking:
+        chosen = choose_triples(sketches, given.count or 160, min_gap=given.min_gap, mixed=given.mixed, seed=given.seed)
+    else:
+        chosen = choose_sketches(sketches, given.count or min(88, len(sketches)), seed=given.seed)
+    checks = attention_checks(chosen.items, given.checks, scale, given.seed)
+    place = {str(sketch): i for i, sketch in enumerate(data.table["sketch_id"])}
+    shown = dict.fromkeys(chosen.table["sketch_id"])  # checks show the same sketches
+    pictures = {sketch: picture(data.images.load(place[sketch]), given.side) for sketch in shown}
+    survey = Survey(
+        kind=given.kind,
+        items=chosen.items,
+        checks=checks,
+        scale=scale,
+        seed=given.seed,
+        images={sketch: picture_hash(png) for sketch, png in pictures.items()},
+        texts=texts,
+        source={**source, "score": given.score, "min_gap": given.min_gap if ranking else None, "mixed": given.mixed},
+    )
+    folder = Path(given.target).expanduser()
+    _keep_older(folder / RECORD, survey.fingerprint, parser)
+    write_survey_page(folder / PAGE, survey, pictures)
+    write_table(folder / f"{ITEMS}.parquet", chosen.table)
+    write_survey(folder / RECORD, survey)
+    print("\n".join(_lines(chosen, folder, survey.fingerprint, given)))
+
+
+def _scale(text: str, slider: bool) -> RatingScale:
+    from humanlike.data.survey import RatingScale
+
+    parts = text.split(":")
+    if len(parts) not in (2, 3) or not all(part.lstrip("-").isdigit() for part in parts):
+        raise ValueError(f"--scale is {text!r}; write LOW:HIGH or LOW:HIGH:STEP, for example 1:7 or 0:100:5")
+    low, high, step = (*map(int, parts), 1)[:3]
+    return RatingScale(low, high, step, slider)
+
+
+def _sketches(given: argparse.Namespace, settings: Sequence[str]) -> tuple[Sketches, pd.DataFrame, dict[str, Any]]:
+    """The data set, `sketch_id, concept, score` of what can be asked about, and where both came from."""
+    from humanlike.entry.survey_sources import folder_sketches, run_sketches, with_scores
+
+    folder = Path(given.source).expanduser()
+    if (folder / "score.json").is_file():
+        if given.scores or given.layout:
+            raise ValueError("--scores and --layout are for a folder of sketches; a run brings scores and images")
+        return run_sketches(folder, given.score, settings)
+    if settings:
+        raise ValueError(f"{settings[0]!r} sets a run's data set, but {given.source} is no finished run")
+    data = folder_sketches(folder, given.layout or "concept")
+    table, source = with_scores(data, given.scores, given.score)
+    if given.kind == "ranking" and given.scores is None:
+        raise ValueError(
+            "triples are chosen by score: give a finished run of benchmark=sea, or a table sketch_id, "
+            f"{given.score} with --scores; a rating needs none (--kind rating)"
+        )
+    return data, table, source
+
+
+def _keep_older(path: Path, fingerprint: str, parser: argparse.ArgumentParser) -> None:
+    """Refuse to write over another survey, whose answers could then not be read."""
+    if not path.is_file():
+        return
+    from humanlike.data.survey import read_survey
+
+    older = read_survey(path).fingerprint
+    if older != fingerprint:
+        parser.error(
+            f"{path.parent} holds the survey {older}, another than this one ({fingerprint}); people may have answered "
+            "it, so name another folder or remove it"
+        )
+
+
+def _lines(chosen: Chosen, folder: Path, fingerprint: str, given: argparse.Namespace) -> list[str]:
+    size = (folder / PAGE).stat().st_size / 1e6
+    what = "triples" if given.kind == "ranking" else "sketches"
+    said = [
+        f"{len(chosen.items)} {what} of {chosen.table['sketch_id'].nunique()} sketches, {given.checks} attention "
+        f"check(s), fingerprint {fingerprint}; the page has {size:.1f} MB"
+    ]
+    if chosen.passed_over:
+        shown = ", ".join(chosen.passed_over[:8]) + (", …" if len(chosen.passed_over) > 8 else "")
+        said.append(f"no triple with scores {given.min_gap:g} apart in {len(chosen.passed_over)} concept(s): {shown}")
+    if size > _LARGE_MB:
+        said.append("the page is large for a phone: fewer questions or --side 128 make it smaller")
+    return [
+        *said,
+        f"written to {folder}; give people {PAGE}, keep {RECORD}, and read their files with: "
+        f"humanlike agreement RUN FILE … --survey {folder / RECORD}",
+    ]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="humanlike survey",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        description=(
+            "Make one HTML page on which people put triples of sketches in order, or rate sketches. It needs no\n"
+            "server and no network, keeps answers in the browser and exports them as a file; see\n"
+            "docs/human_study.md.\n\n"
+            "  humanlike survey outputs/sea/RUN study/ --count 160 --checks 4\n"
+            "  humanlike survey outputs/sea/RUN study/ --kind rating --scale 0:100:5 --slider dataset.root=PATH\n"
+            "  humanlike survey my_sketches/ study/ --kind rating --count 88"
+        ),
+    )
+    parser.add_argument("source", metavar="SOURCE", help="finished run of benchmark=sea, or a folder of sketches")
+    parser.add_argument("target", metavar="OUT", help="folder to write")
+    parser.add_argument("--kind", choices=("ranking", "rating"), default="ranking", help="default: %(default)s")
+    parser.add_argument("--count", type=int, help="triples (default: 160) or sketches (default: 88, or all)")
+    parser.add_argument("--score", default="sea", help="column that orders the sketches (default: %(default)s)")
+    parser.add_argument(
+        "--min-gap", type=float, default=0.1, help="least difference of score in a triple (%(default)s)"
+    )
+    parser.add_argument("--mixed", action="store_true", help="triples of several concepts instead of one")
+    parser.add_argument("--checks", type=int, default=0, help="attention checks among the questions")
+    parser.add_argument("--scale", default="1:7", metavar="LOW:HIGH[:STEP]", help="of a rating (default: %(default)s)")
+    parser.add_argument("--slider", action="store_true", help="a slider instead of one button a rating")
+    parser.add_argument("--text", metavar="FILE", help="YAML file with texts of your own, see reports/survey_texts/")
+    parser.add_argument("--scores", metavar="FILE", help="table with sketch_id and the score, for a folder of sketches")
+    parser.add_argument("--layout", help="what the levels of a folder of sketches mean (default: concept)")
+    parser.add_argument("--side", type=int, default=256, help="longest side of a picture in pixels (default: 256)")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice and of everybody's order")
+    return parser

@@ -1,4 +1,4 @@
-"""The `humanlike` command: evaluate, train, study, gather, layers, prefetch, convert."""
+"""The `humanlike` command: evaluate, train, study, gather, survey, agreement, layers, prefetch, convert."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike train [key=value …]       train against human data       (the same as python train.py)
   humanlike study [key=value …]       many models and people: every table and figure of a paper in one folder
   humanlike gather RUN …              runs of object learning, or of SEA, together: tables, tests and figures
+  humanlike survey SOURCE OUT         a page on which people order or rate sketches, without a server
+  humanlike agreement RUN FILE …      how far people's orders or ratings agree with a run's scores
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
   humanlike prefetch [key=value …]    fetch weights and data now, so that offline=true works later
   humanlike convert KIND SRC DST      published or own files → tables and images for dataset=table
@@ -36,6 +38,8 @@ def main() -> None:
         "train": _train,
         "study": _study,
         "gather": _gather,
+        "survey": _survey,
+        "agreement": _agreement,
         "layers": _layers,
         "prefetch": _prefetch,
         "convert": _convert,
@@ -74,6 +78,20 @@ def _study(arguments: list[str]) -> None:
 def _gather(arguments: list[str]) -> None:
     with _plain_errors(arguments):
         from humanlike.entry.gather import main as run
+
+        run(arguments)
+
+
+def _survey(arguments: list[str]) -> None:
+    with _plain_errors(arguments):
+        from humanlike.entry.survey import main as run
+
+        run(arguments)
+
+
+def _agreement(arguments: list[str]) -> None:
+    with _plain_errors(arguments):
+        from humanlike.entry.agreement import main as run
 
         run(arguments)
 

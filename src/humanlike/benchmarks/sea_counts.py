@@ -63,4 +63,4 @@ def flags(features: Features, sketches: JudgedSketches, reading: ModelReading, p
         f"sketches_without_elements:{without}": without,
         "single_condition": sketches.items.design.num_conditions == 1,
     }
-    return [flag for flag, holds in told.items() if holds]
+    return [*(flag for flag, holds in told.items() if holds), *presence.facts.get("flags", ())]

@@ -30,6 +30,11 @@ class Ask:
     user: str
     system: str = ""
 
+    @property
+    def text(self) -> str:
+        """Both, for models that know no system message."""
+        return f"{self.system} {self.user}".strip()
+
 
 @dataclass(frozen=True)
 class Loading:

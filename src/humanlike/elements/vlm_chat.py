@@ -17,7 +17,7 @@ from PIL import Image
 
 from humanlike.elements.vlm_answers import Ask, Loading, checked_words, log_masses, word_tokens
 from humanlike.elements.vlm_loading import load_model, load_processor
-from humanlike.elements.vlm_next_token import Inputs, next_token_logits, on_device
+from humanlike.elements.vlm_next_token import Inputs, last_only, next_token_logits, on_device
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
 """Largest difference in P(yes) between the two ways of computing it; logits of narrow types are 1/8 apart."""
@@ -130,7 +130,7 @@ class LoadedChat:
             raise self._unshared("its prompt does not end with the question")
         shape = inputs["input_ids"].shape
         start = {k: v[:, :head] if v.shape[:2] == shape else v for k, v in inputs.items()}
-        cache = self.model(**start, use_cache=True, logits_to_keep=1).cache
+        cache = getattr(self.model(**start, **last_only(self.model), use_cache=True), "cache", None)
         if cache is None:
             raise self._unshared("it keeps no keys and values")
         return torch.cat(

@@ -65,14 +65,18 @@ class LoadedPrompt:
         """See `LoadedReader`."""
         rows = [self.inputs(image, question) for question in questions]
         seen = self.model.get_image_features(pixel_values=rows[0]["pixel_values"], return_dict=True)
+        if not isinstance(seen.pooler_output, torch.Tensor):
+            raise ValueError(
+                f"the prompt reader cannot ask {type(self.model).__name__}; take elements/reader@judge.reader=chat"
+            )
         for row in rows:
             del row["pixel_values"]
         logits_QV = next_token_logits(_SeenOnce(self.model, seen), rows, self.batch_size)
         return log_masses(logits_QV, self.yes, self.no)
 
     def inputs(self, image: Image.Image, question: Ask) -> Inputs:
-        """What the model is given for a question; the system message, if any, stands before it."""
-        text = f"{self.reader.before}{question.system}{question.user}"
+        """What the model is given for a question."""
+        text = f"{self.reader.before}{question.text}"
         found = on_device(self.processor(images=image, text=text, return_tensors="pt"), self.model)
         text_config = self.model.config.get_text_config()
         if getattr(text_config, "is_encoder_decoder", False):

@@ -78,7 +78,7 @@ class LoadedSequence:
 
     def inputs(self, image: Image.Image, question: Ask) -> Inputs:
         """What the model is given for a question."""
-        return on_device(self.processor(images=image, text=question.user, return_tensors="pt"), self.model)
+        return on_device(self.processor(images=image, text=question.text, return_tensors="pt"), self.model)
 
     def _read(self, seen_1TD: torch.Tensor, ids_QT: torch.Tensor) -> torch.Tensor:
         """(Q, T, D) what the text encoder makes of questions of one length about the image."""

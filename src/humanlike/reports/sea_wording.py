@@ -80,6 +80,11 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "sketches_not_judged": "{count} sketch(es) have too few judged elements. They are missing from SEA; none counts as "
     "v = 0.",
     "judgments_missing": "{count} judgment(s) of an element are missing; they count neither as present nor as absent.",
+    "judge_reduced_precision": "The judge computed in {count}: its logits are coarse, and an element near the "
+    "threshold may be decided otherwise in float32.",
+    "judge_runs_remote_code": "The judge ran Python files of the model's own repository, at the stated commit.",
+    "judge_mass_outside": "{count} judgment(s) are of answers in which the model had more than half of the probability "
+    "on other words than yes and no.",
     "sketches_without_elements": "{count} sketch(es) are of a concept without a list of elements and have no SEA.",
 }
 

@@ -140,7 +140,13 @@ def test_a_run_of_sea_is_judged_by_a_saved_model(saved, tmp_path):
     assert score["counts"]["judgments_missing"] == 0
     assert answers(tmp_path / "cache" / "answers.sqlite") == score["counts"]["judgments"]
     assert "presence_f1" in score["scores"]
-    assert (file.parent / "report.html").stat().st_size > 10_000
+    astray = [flag for flag in score["flags"] if flag.startswith("judge_mass_outside:")]
+    assert astray == [
+        f"judge_mass_outside:{score['counts']['judgments']}"
+    ]  # a vocabulary of 83 words, 10 of them these
+    assert score["details"]["judge"]["revision"].startswith("files:")
+    assert 0.5 < score["details"]["judge"]["mass_outside_mean"] < 1
+    assert "half of the probability on other words than yes and no" in (file.parent / "report.html").read_text()
 
 
 @pytest.mark.slow

@@ -64,3 +64,9 @@ def test_the_image_is_encoded_once(name, saved, picture, monkeypatch):
     monkeypatch.setattr(tower, "forward", lambda *a, **k: seen.append(1) or forward(*a, **k))
     loaded.log_masses(picture(0), [Ask(f"is the {word} drawn ?") for word in QUESTIONS])
     assert len(seen) == 1
+
+
+def test_a_chat_model_is_not_asked_by_a_prompt(saved, picture):
+    loaded = PromptReader("<image>").load(saved("llava"), CPU)
+    with pytest.raises(ValueError, match="cannot ask LlavaForConditionalGeneration; take elements/reader@judge"):
+        loaded.log_masses(picture(0), [Ask("is the tail drawn ?")])

@@ -12,6 +12,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 from humanlike.benchmarks.human_agreement import AgreementSettings, human_agreement
 from humanlike.benchmarks.survey_items import choose_sketches, choose_triples
 from humanlike.data.survey_responses import SurveyResponses
+from humanlike.reports.agreement_figures import agreement_figure
 
 QUICK = AgreementSettings(replicates=200, splits=50)
 COUNTS = {"participants_excluded": 0, "participants_incomplete": 0, "judgments_excluded": 0}
@@ -205,3 +206,15 @@ def test_one_person_alone_has_values_and_no_intervals(rating_study, study):
     one = human_agreement(responses_of("ranking", table[table["participant"] == "P03"]), score.to_frame("sea"), QUICK)
     assert one.value("sea", "accepted") > 0.7
     assert one.agreement[["ci_low", "std_error", "ceiling"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("kind", ["ranking", "rating"])
+def test_a_score_that_nothing_has_gives_nothing_and_breaks_nothing(kind, study, rating_study):
+    table = study[2] if kind == "ranking" else rating_study[1]
+    scores = (study[1] if kind == "ranking" else rating_study[0]).to_frame("sea").assign(empty=np.nan)
+    found = human_agreement(responses_of(kind, table), scores, QUICK)
+    empty = found.agreement[found.agreement["score"] == "empty"]
+    assert empty[["value", "ci_low", "ci_high", "std_error"]].isna().all(axis=None)
+    assert (empty["n"] == 0).all()
+    assert found.value("sea", "spearman") > 0.5
+    assert agreement_figure(found).axes

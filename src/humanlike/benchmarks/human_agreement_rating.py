@@ -112,7 +112,7 @@ def _rows(
                 "value": values[measure],
                 "ci_low": interval.low if several else np.nan,
                 "ci_high": interval.high if several else np.nan,
-                "std_error": float(np.nanstd(replicates[measure], ddof=1)) if several else np.nan,
+                "std_error": _spread(replicates[measure]) if several else np.nan,
                 "chance": 0.0,
                 "ceiling": np.sqrt(reliability) if measure == "pearson" and reliability > 0 else np.nan,
                 "ceiling_high": np.nan,
@@ -122,6 +122,11 @@ def _rows(
     corrected = noise_corrected_correlation(values["pearson"], reliability)
     return [*out, {**out[0], "measure": CORRECTED, "value": corrected, "ci_low": np.nan, "ci_high": np.nan,
                    "std_error": np.nan, "ceiling": np.nan}]  # fmt: skip
+
+
+def _spread(values_B: np.ndarray) -> float:
+    known = values_B[np.isfinite(values_B)]
+    return float(known.std(ddof=1)) if len(known) > 1 else float("nan")
 
 
 def _reliability(rating_PS: np.ndarray, settings: AgreementSettings) -> tuple[pd.DataFrame, float, list[str]]:

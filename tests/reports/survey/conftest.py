@@ -61,7 +61,9 @@ class Browser:
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session is not None:
             message["sessionId"] = self._session
-        os.write(self._write, json.dumps(message).encode() + b"\0")
+        text = json.dumps(message).encode() + b"\0"
+        while text:
+            text = text[os.write(self._write, text) :]
         while True:
             answer = self._next(30)
             if answer.get("id") == self._number:

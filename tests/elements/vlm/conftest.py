@@ -43,10 +43,16 @@ class Pictures:
         return f"picture {index}"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _extra():
+    """What all of this folder needs."""
+    if importlib.util.find_spec("transformers") is None:
+        pytest.skip("needs transformers: pip install 'humanlike[vlm]'")
+
+
 @pytest.fixture(scope="session")
 def tiny():
     """The module that makes models."""
-    pytest.importorskip("transformers")
     spec = importlib.util.spec_from_file_location("tiny_vlm", Path(__file__).with_name("tiny_vlm.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -135,19 +135,10 @@ def _weightless(config: Any) -> Any:
 
 
 def _prefetch(arguments: list[str]) -> None:
-    if any(a in {"--help", "-h"} for a in arguments):
-        print(
-            "humanlike prefetch [key=value …]: build the configured backbone and data set once, so that their files\n"
-            "are in the caches; afterwards the same settings work with offline=true"
-        )
-        sys.exit(0)
     with _plain_errors(arguments):
-        from humanlike.entry.conf import compose
-        from humanlike.entry.targets import build
+        from humanlike.entry.prefetch import main as run
 
-        config = compose("evaluate", arguments)
-        backbone, data = build(config.backbone), build(config.dataset)
-        print(f"ready: {backbone.name} (weights {backbone.weights_hash[:12]}) and {data.name} ({len(data)} items)")
+        run(arguments)
 
 
 def _convert(arguments: list[str]) -> None:

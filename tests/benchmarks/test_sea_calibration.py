@@ -70,13 +70,14 @@ def features_of(data, seed=3):
     return Features(f_NL, np.arange(len(data)), {}, "known", {"weights": "w", "features": "f"})
 
 
-def run(data, judge, calibration, replicates=200, **options):
+def run(data, judge, calibration, replicates=200, features=None):
     elements = ElementLists.from_annotation(data)
     benchmark = SeaBenchmark(
-        judge, calibration=calibration, replicates=replicates, sensitivity_draws=0, elements="annotation", **options
+        judge, calibration=calibration, replicates=replicates, sensitivity_draws=0, elements="annotation"
     )
     presence, controls = benchmark.judgments(judge, data, elements, None)
-    return benchmark.scored(data, features_of(data), Known(), presence, elements, 0, controls)
+    features = features_of(data) if features is None else features
+    return benchmark.scored(data, features, Known(), presence, elements, 0, controls)
 
 
 SMALL = {"annotated": "own", "sketches": 96, "controls": 2, "replicates": 40}
@@ -253,18 +254,19 @@ def test_a_data_set_without_annotation_says_what_to_give(data):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_cover_the_truth(kind):
-    """100 judges of one kind, each with other errors and another annotated sample: 95% intervals cover in 90."""
+    """40 judges of one kind, each with other errors and another annotated sample: 95% intervals cover in 90."""
     data = doodles(concepts=6, instances=8, judgments=0)
     truth = run(data, AnnotationJudge(), None).scores
+    known = features_of(data)
     hits = {"visual_ratio_corrected": 0, "sea_corrected": 0}
-    for seed in range(100):
+    for seed in range(40):
         settings = {**SMALL, "sketches": 48, "seed": seed, "replicates": 60}
-        scores = run(data, ErringJudge(*KINDS[kind], seed=seed), settings, replicates=100).scores
+        scores = run(data, ErringJudge(*KINDS[kind], seed=seed), settings, 100, known).scores
         for name in hits:
             value = truth[name.removesuffix("_corrected")].value
             hits[name] += scores[name].ci_low <= value <= scores[name].ci_high
-    assert hits["visual_ratio_corrected"] >= 90, hits
-    assert hits["sea_corrected"] >= 88, hits
+    assert hits["visual_ratio_corrected"] >= 36, hits
+    assert hits["sea_corrected"] >= 36, hits
 
 
 def test_the_page_shows_raw_and_corrected_side_by_side(runs):

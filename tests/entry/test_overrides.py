@@ -102,3 +102,31 @@ def test_a_folder_of_ones_own_configurations(tmp_path):
         check_overrides("evaluate", ["backbone=mine", "backbone.widht=4"], config_dirs=[str(tmp_path)])
     with pytest.raises(OverrideError, match=r"there is no folder '.*nowhere'"):
         check_overrides("evaluate", [], config_dirs=[str(tmp_path / "nowhere")])
+
+
+def test_an_interval_needs_a_sweeper_that_searches():
+    with pytest.raises(OverrideError, match=r"readout.C=.*has no end of values to try; .* hydra/sweeper=optuna"):
+        check_overrides("evaluate", ["readout.C=interval(0.1,1)"])
+    check_overrides("evaluate", ["readout.C=tag(log,interval(0.1,1))", "hydra/sweeper=optuna"])
+    with pytest.raises(OverrideError, match=r"no setting 'readout\.D'"):
+        check_overrides("evaluate", ["readout.D=interval(0.1,1)", "hydra/sweeper=optuna"])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "needs", "extra"),
+    [
+        ("hydra/launcher=joblib", "joblib", "joblib"),
+        ("hydra/launcher=submitit_local", "submitit", "slurm"),
+        ("hydra/launcher=submitit_slurm", "submitit", "slurm"),
+        ("hydra/launcher=ray", "ray", "ray"),
+        ("hydra/sweeper=optuna", "hydra_plugins.hydra_optuna_sweeper", "optuna"),
+    ],
+)
+def test_a_launcher_without_its_extra_says_what_to_install(chosen, needs, extra, monkeypatch):
+    import importlib.util
+
+    here = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == needs else here(name, *more))
+    with pytest.raises(OverrideError, match=rf"{chosen} needs the package {needs}: pip install 'humanlike\[{extra}\]'"):
+        check_overrides("evaluate", [chosen])
+    check_overrides("evaluate", [chosen], multirun=False)  # a single run has no use for it

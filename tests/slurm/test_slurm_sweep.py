@@ -148,7 +148,7 @@ def test_a_launcher_that_is_killed_finds_its_jobs_in_the_queue(slurm, sweep):
     again = sweep(*arguments, paths=paths)
     said = again.communicate(timeout=900)[1]
     assert again.returncode == 0, said
-    new = set(sweep.folder.glob("*")) - before
+    new = {path.parent for path in sweep.folder.glob("*/outcome.json")} - before
     assert [(folder / "score.json").is_file() for folder in new] == [True, True]
     assert len(all_jobs(slurm) - jobs) == 2, "nothing was submitted twice"
 
@@ -158,12 +158,16 @@ def all_jobs(slurm):
 
 
 def test_two_tasks_a_node_are_two_processes_of_one_job(slurm, sweep):
+    before, jobs = set(sweep.folder.glob("*/score.json")), all_jobs(slurm)
     process = sweep("logger=none", "seed=7", "trainer=ddp", "hydra.launcher.tasks_per_node=2", paths=["networks:fast1"])
-    said = process.communicate(timeout=600)[1]
+    said = process.communicate(timeout=900)[1]
     assert process.returncode == 0, said
-    scores = [json.loads(p.read_text()) for p in sweep.folder.glob("*/score.json")]
-    two = next(s for s in scores if s["seeds"] == {**s["seeds"], "seed": 7} and s["backbone"] == "networks:fast1")
-    assert two["counts"]["items_used"] == two["counts"]["items_total"]
+    (new,) = set(sweep.folder.glob("*/score.json")) - before
+    counts = json.loads(new.read_text())["counts"]
+    assert counts["items_used"] == counts["items_total"]
+    (job,) = all_jobs(slurm) - jobs
+    logs = sorted(path.name for path in (sweep.folder / ".submitit").rglob(f"{job}_*_log.out"))
+    assert logs == [f"{job}_0_log.out", f"{job}_1_log.out"]
 
 
 def test_tasks_that_differ_from_devices_are_refused_before_submission(slurm, sweep):

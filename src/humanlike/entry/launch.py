@@ -139,7 +139,10 @@ class Job:
             from humanlike.entry.outcomes import objective_of
 
             result = self.task(config, folder)
-            self.value = objective_of(folder, config.get("objective")) if result is None else float(result)
+            if isinstance(result, int | float):
+                self.value = float(result)
+            elif is_first_process():  # which alone has written the results
+                self.value = objective_of(folder, config.get("objective"))
         except LossesError as error:
             self.why = str(error)
             print(f"warning: {error}", file=sys.stderr)

@@ -47,13 +47,16 @@ def check_overrides(
     parser = OverridesParser.create()
     plain = [_choices(text, _parsed(text, parser), multirun) for text in overrides]
     check = _Check(config_name, parser, tuple(config_dirs), multirun)
+    interval = next((text for text in overrides if parser.parse_override(text).is_interval_sweep()), None)
     with hydra_session():
         base = [choices[0] for choices in plain]
         for position, choices in enumerate(plain):
             check.addition(parser.parse_override(choices[0]))
             for choice in choices[1:]:
                 check.compose([*base[:position], choice, *base[position + 1 :]])
-        check.compose(base)
+        sweeper = str(check.compose(base).sweeper["_target_"])
+        if interval is not None and sweeper.startswith("hydra._internal."):
+            raise OverrideError(f"{interval!r} has no end of values to try; a search can: hydra/sweeper=optuna")
 
 
 def _parsed(text: str, parser: Any) -> Any:
@@ -78,6 +81,8 @@ def _choices(text: str, parsed: Any, multirun: bool) -> list[str]:
         raise OverrideError(
             f"{text!r} names several values: add -m to run every one, or write {key}=[{value}] for a list"
         )
+    if parsed.is_interval_sweep():
+        return [f"{key}={parsed.value().start}", f"{key}={parsed.value().end}"]
     return [f"{key}={choice}" for choice in parsed.sweep_string_iterator()]
 
 
@@ -90,8 +95,12 @@ class _Check:
     config_dirs: tuple[str, ...]
     multirun: bool = False
 
-    def compose(self, overrides: list[str]) -> None:
-        """Compose; what breaks becomes an OverrideError, and so does code that Hydra itself would run."""
+    def compose(self, overrides: list[str]) -> Any:
+        """Compose; what breaks becomes an OverrideError, and so does code that Hydra itself would run.
+
+        Returns:
+            The part of the configuration that is Hydra's own.
+        """
         from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
 
         try:
@@ -101,6 +110,7 @@ class _Check:
         _check_hydra_targets(config.hydra)
         if self.multirun:
             _check_installed(config.hydra)
+        return config.hydra
 
     def addition(self, override: Any) -> None:
         """`+key=value` may only add a keyword to something that is constructed; nobody would read it elsewhere."""

@@ -7,7 +7,9 @@ same thing.
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,8 @@ class OptunaSweeper(Sweeper):
             ) from None
 
     def _search(self, storage: str, arguments: list[str]) -> None:
+        # SQLAlchemy 1.4 warns whoever imports it of its next version, which this Optuna cannot use.
+        os.environ.setdefault("SQLALCHEMY_SILENCE_UBER_WARNING", "1")
         import optuna
         from hydra_plugins.hydra_optuna_sweeper._impl import OptunaSweeperImpl
 
@@ -107,9 +111,11 @@ class OptunaSweeper(Sweeper):
             if trial.state.name in ("RUNNING", "FAIL") and trial.params not in [*done, *again]:
                 again.append(trial.params)
         waiting = [t for t in study.trials if t.state.name == "WAITING"]
-        for params in again if not waiting else []:
-            if params:
-                study.enqueue_trial(dict(params))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # a queue, as later versions have it
+            for params in again if not waiting else []:
+                if params:
+                    study.enqueue_trial(dict(params))
         return max(0, int(self.settings["n_trials"]) - len(done))
 
     def _identity(self, arguments: list[str]) -> str:

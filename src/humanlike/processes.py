@@ -122,7 +122,7 @@ class ProcessWatch:
         self.folder, self.rank, self.world_size = Path(folder), rank, world_size
         self.lost = ""
         self.fresh = fresh
-        self._end = end or _say_and_exit
+        self._end = end or say_and_exit
         self._record = {"state": RUNNING, "why": "", "count": 0, "id": uuid.uuid4().hex, "log": str(log)}
         self._record |= {"host": socket.gethostname(), "pid": os.getpid()}
         self._peers = {r: _Peer(r, self.folder / f"{r}.json", fresh) for r in range(world_size) if r != rank}
@@ -292,12 +292,13 @@ def end_with_parent(end: Callable[[str], None] | None = None) -> None:
     def look() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
-        (end or _say_and_exit)("the process that started this one has died")
+        (end or say_and_exit)("the process that started this one has died")
 
     threading.Thread(target=look, name="humanlike-parent-watch", daemon=True).start()
 
 
-def _say_and_exit(message: str) -> None:
+def say_and_exit(message: str) -> None:
+    """Say why, and end this process at once, whatever it waits for."""
     print(f"error: {message}", file=sys.stderr, flush=True)
     os._exit(1)
 

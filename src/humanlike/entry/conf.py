@@ -30,9 +30,11 @@ def register_resolvers() -> None:
     from omegaconf import OmegaConf
 
     from humanlike.entry.job_folder import job_folder
+    from humanlike.entry.several_processes import moment
 
     OmegaConf.register_new_resolver("humanlike.cache_dir", default_cache_dir, replace=True)
     OmegaConf.register_new_resolver("humanlike.job_folder", job_folder, replace=True)
+    OmegaConf.register_new_resolver("humanlike.moment", moment, replace=True)
 
 
 def default_cache_dir() -> str:

@@ -49,6 +49,7 @@ def prepare(config: DictConfig) -> None:
 
 def build_trainer(config: DictConfig, **extra: Any) -> pl.Trainer:
     """The Lightning trainer of `config.trainer`, without loggers, checkpoints or bars unless `extra` asks for them."""
+    from humanlike.entry.several_processes import guard, start_by_fork
     from humanlike.entry.targets import build
 
     quiet = {
@@ -58,7 +59,8 @@ def build_trainer(config: DictConfig, **extra: Any) -> pl.Trainer:
         "enable_model_summary": False,
         "use_distributed_sampler": False,
     }
-    return build(config.trainer, **{**quiet, **extra})
+    trainer = build(config.trainer, **{**quiet, **start_by_fork(config.trainer), **extra})
+    return guard(trainer, config.paths.cache)
 
 
 def is_first_process() -> bool:

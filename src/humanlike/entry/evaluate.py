@@ -101,10 +101,10 @@ def _score_and_write(
     config: DictConfig, folder: Path, plain: Mapping[str, Any], ready: Mapping[str, Any]
 ) -> Score | None:
     from humanlike.entry.environment import loggers
-    from humanlike.reports.event_log import EventLog
+    from humanlike.entry.several_processes import event_log
     from humanlike.reports.tracking import begin, finish, score_scalars
 
-    log = EventLog(folder / "log.jsonl")
+    log = event_log(folder)
     log.write("started", config_hash=config_hash(plain), resume=bool(config.resume))
     tracked: list[Any] = []
     try:

@@ -14,6 +14,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 
 from humanlike.data.datamodule import SketchDataModule
+from humanlike.entry.several_processes import guard
 from humanlike.interfaces import Backbone
 from humanlike.readouts.checkpoint_io import AtomicCheckpointIO
 from humanlike.readouts.folds import stratified_group_folds
@@ -60,7 +61,8 @@ def head_trainer(
         ModelCheckpoint(dirpath=folder, filename="best", monitor="val_loss", enable_version_counter=False),
         ModelCheckpoint(dirpath=folder, filename="last", enable_version_counter=False),
     ]
-    return pl.Trainer(**{**(trainer_kwargs or {}), **_decided_here(out_dir, max_epochs, checkpoints, loggers)})
+    decided = _decided_here(out_dir, max_epochs, checkpoints, loggers)
+    return guard(pl.Trainer(**{**(trainer_kwargs or {}), **decided}), out_dir)
 
 
 @contextmanager

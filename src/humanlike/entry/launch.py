@@ -155,13 +155,18 @@ class Job:
             raise
         except Exception as error:
             from humanlike.entry.sentences import sentence
+            from humanlike.entry.several_processes import leave
 
+            leave(error)
             if config.get("tracebacks") or os.environ.get("HYDRA_FULL_ERROR") == "1":
                 traceback.print_exc()
             self.why = sentence(error)
             print(f"error: {self.why}", file=sys.stderr)
             return FAILED
         finally:
+            from humanlike.entry.several_processes import leave
+
+            leave()
             warnings.formatwarning = as_lines
         return 0
 

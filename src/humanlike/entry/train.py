@@ -23,13 +23,13 @@ def main() -> None:
 def train_job(config: DictConfig, folder: Path) -> None:
     """Run the configured task in `folder`; with `resume=true` it goes on from the folder's last checkpoint."""
     from humanlike.entry.environment import prepare
+    from humanlike.entry.several_processes import event_log
     from humanlike.reports.config_record import masked_config
-    from humanlike.reports.event_log import EventLog
     from humanlike.reports.tracking import finish
 
     prepare(config)
     plain = masked_config(config)
-    log = EventLog(folder / "log.jsonl")
+    log = event_log(folder)
     log.write("started", task=config.task.get("_target_"), resume=bool(config.resume))
     tracked: list[Any] = []
     try:

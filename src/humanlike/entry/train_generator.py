@@ -17,6 +17,7 @@ from pytorch_lightning.loggers import Logger
 from humanlike.elements.critic import Critic, fit_critic
 from humanlike.elements.critic_file import load_critic, save_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
+from humanlike.entry.several_processes import guard
 from humanlike.entry.train_generator_files import Watch, spread_over, write_page, write_sketches
 from humanlike.files import write_json
 from humanlike.generators.augment import Views
@@ -291,7 +292,7 @@ def _finetune(
 
 def _trainer(shared: Mapping[str, Any], callbacks: Sequence[pl.Callback], **decided: Any) -> pl.Trainer:
     keywords = {k: v for k, v in shared["trainer_kwargs"].items() if k != "max_epochs"}
-    return pl.Trainer(
+    trainer = pl.Trainer(
         **{
             **keywords,
             **decided,
@@ -306,6 +307,7 @@ def _trainer(shared: Mapping[str, Any], callbacks: Sequence[pl.Callback], **deci
             "log_every_n_steps": 1,
         }
     )
+    return guard(trainer, shared["out_dir"])
 
 
 def _critic(

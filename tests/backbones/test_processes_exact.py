@@ -1,0 +1,73 @@
+"""Any number of items on any number of processes, in any order: the same bits, and every item computed once."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+
+from humanlike.backbones.cache import FeatureCache
+from humanlike.backbones.callable import CallableBackbone
+from humanlike.backbones.features import extract_features
+
+TRAINER = {
+    "accelerator": "cpu",
+    "logger": False,
+    "enable_checkpointing": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "use_distributed_sampler": False,
+}
+
+
+@pytest.fixture
+def backbone(tmp_path):
+    """A network whose transform notes, in one file a process, which image it was given."""
+    torch.manual_seed(0)
+    linear = torch.nn.Linear(12, 5)
+
+    def transform(image):
+        pixels = np.asarray(image, dtype=np.float32)
+        with open(tmp_path / f"{os.getpid()}.seen", "a") as handle:
+            handle.write(f"{image.size}/{pixels.sum():.0f}\n")
+        return torch.from_numpy(pixels[:2, :2].transpose(2, 0, 1).copy()) / 255
+
+    return CallableBackbone(lambda x_B3HW: torch.tanh(linear(x_B3HW.flatten(1))), transform, name="linear")
+
+
+def seen(folder):
+    """Image → number of processes that loaded it and times it was loaded, without the probe of the input's shape."""
+    by_process = {path: path.read_text().split() for path in folder.glob("*.seen")}
+    processes = Counter(image for images in by_process.values() for image in set(images))
+    return processes, Counter(image for images in by_process.values() for image in images)
+
+
+@pytest.mark.parametrize("devices", [2, 3, 7])
+@pytest.mark.parametrize("num", [1, 2, 7, 499])
+def test_every_item_is_computed_once_and_to_the_same_bits(backbone, noise, tmp_path, monkeypatch, num, devices):
+    data = noise(num)
+    size = {"micro_batch": 16, "micro_batches_per_shard": 2} if num > 7 else {"micro_batch": 1}
+    size |= {"micro_batches_per_shard": size.get("micro_batches_per_shard", 1), "progress": False, "threads": 1}
+    alone = extract_features(backbone, data, **size)["output"]
+    once = seen(tmp_path)[1]
+    for path in tmp_path.glob("*.seen"):
+        path.unlink()
+    missing = FeatureCache.missing
+    order = np.random.default_rng(num * devices).permutation
+
+    def shuffled(self, layers):
+        return [int(s) for s in order(np.asarray(missing(self, layers), dtype=int))]
+
+    monkeypatch.setattr(FeatureCache, "missing", shuffled)
+    trainer = pl.Trainer(devices=devices, strategy="ddp_fork", **TRAINER)
+    found = extract_features(backbone, data, trainer=trainer, cache_dir=tmp_path / "cache", **size)["output"]
+    assert found.info["processes"] == devices
+    assert np.array_equal(found.f_ND, alone.f_ND)
+    assert found.rows.tolist() == list(range(num))
+    assert found.hashes == alone.hashes
+    _, times = seen(tmp_path)
+    assert times == once, "no image is loaded more often than by one process"

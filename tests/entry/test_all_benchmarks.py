@@ -57,6 +57,12 @@ def test_parts_run_and_a_failure_keeps_the_others(repository, tmp_path):
             for name, entry in scores.items()
             if entry["value"] is not None and not (name.endswith("_people") and name[:-7] in scores)
         }
+    card = json.loads((tmp_path / "run" / "card.json").read_text())
+    assert [group["facts"]["benchmark"] for group in card["groups"].values()] == ["seva", "sea"]
+    assert list(card["skipped"]) == [str(tmp_path / "run" / "object_learning")]
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert 'data-benchmark="seva"' in page
+    assert "not finished" in page
     text = (tmp_path / "run" / "benchmarks.md").read_text()
     assert text.startswith("| benchmark | score | value |")
     again = subprocess.run(line, cwd=repository, capture_output=True, text=True, timeout=600)

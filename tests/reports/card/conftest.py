@@ -14,14 +14,28 @@ from humanlike.reports.run_folder import read_record, score_of_record
 MODELS, SEEDS = 4, 2
 
 
+def measuring_script(repository, name):
+    """A module of perf/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, repository / "perf" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.fixture(scope="session")
 def report_twin(repository):
     """The module that writes synthetic runs; see perf/report_twin.py."""
-    spec = importlib.util.spec_from_file_location("report_twin", repository / "perf" / "report_twin.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["report_twin"] = module
-    spec.loader.exec_module(module)
-    return module
+    return measuring_script(repository, "report_twin")
+
+
+@pytest.fixture
+def browser(repository):
+    """Makes a browser with a window of a size; skips where there is no Chromium."""
+    pipe = measuring_script(repository, "browser_pipe")
+    if pipe.program() is None:
+        pytest.skip("Chromium is not installed")
+    return pipe.Browser
 
 
 @pytest.fixture(scope="session")

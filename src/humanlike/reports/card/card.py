@@ -115,7 +115,10 @@ def _switch_rows(
         differing = [n for n in {**a.facts, **b.facts} if a.facts.get(n) != b.facts.get(n)]
         if not differing or not all(n.startswith("protocol.") for n in differing):
             continue
-        told = "; ".join(f"{n.removeprefix('protocol.')}: {a.facts.get(n)} → {b.facts.get(n)}" for n in differing)
+        told = "; ".join(
+            f"{n.removeprefix('protocol.')}: {a.facts.get(n, 'nothing')} → {b.facts.get(n, 'nothing')}"
+            for n in differing
+        )
         for label in values[a.key]:
             for score in scores[a.key]:
                 one, two = (values[g.key].get(label, {}).get(score) for g in (a, b))

@@ -12,6 +12,7 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike train [key=value …]       train against human data       (the same as python train.py)
   humanlike study [key=value …]       many models and people: every table and figure of a paper in one folder
   humanlike gather RUN …              runs of object learning, or of SEA, together: tables, tests and figures
+  humanlike report RUN …              runs of all benchmarks on one page: shares of the ceiling, rank groups, records
   humanlike survey SOURCE OUT         a page on which people order or rate sketches, without a server
   humanlike agreement RUN FILE …      how far people's orders or ratings agree with a run's scores
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
@@ -38,6 +39,7 @@ def main() -> None:
         "train": _train,
         "study": _study,
         "gather": _gather,
+        "report": _report,
         "survey": _survey,
         "agreement": _agreement,
         "layers": _layers,
@@ -92,6 +94,13 @@ def _survey(arguments: list[str]) -> None:
 def _agreement(arguments: list[str]) -> None:
     with _plain_errors(arguments):
         from humanlike.entry.agreement import main as run
+
+        run(arguments)
+
+
+def _report(arguments: list[str]) -> None:
+    with _plain_errors(arguments):
+        from humanlike.entry.report import main as run
 
         run(arguments)
 

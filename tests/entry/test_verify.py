@@ -231,7 +231,7 @@ def test_a_forged_answer(home):
 
 
 def test_another_switch_of_the_metric(home):
-    change_config(home, "benchmark.metric.model_entropy", "per_sketch")
+    change_config(home, "benchmark.metric.model_entropy", "pooled")
     stage, said = found(home)
     assert stage == "metric"
     assert "protocol." in said
@@ -282,8 +282,8 @@ def test_signatures_against_exact_sums():
 
 
 SMALL = {
-    "seva": {"dataset__instances": 4, "benchmark__splits": 4},
-    "seva_layers": {"dataset__instances": 4, "benchmark__splits": 4, "benchmark__layers": "spread:2"},
+    "seva": {"dataset__instances": 5, "benchmark__splits": 4},
+    "seva_layers": {"dataset__instances": 5, "benchmark__splits": 4, "benchmark__layers": "spread:2"},
     "sea": {"dataset__instances": 5, "benchmark__sensitivity_draws": 0},
     "object_learning": {
         "dataset": "novel_objects", "dataset__subtasks": 2, "dataset__images": 100, "dataset__warmup": 8,

@@ -16,6 +16,8 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike survey SOURCE OUT         a page on which people order or rate sketches, without a server
   humanlike agreement RUN FILE …      how far people's orders or ratings agree with a run's scores
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
+  humanlike verify RUN                replay a score from its record; name the first stage that differs
+  humanlike plan [key=value …]        minutes, memory, disk, requests and tokens before starting
   humanlike prefetch [key=value …]    fetch weights and data now, so that offline=true works later
   humanlike convert KIND SRC DST      published or own files → tables and images for dataset=table
 
@@ -43,6 +45,8 @@ def main() -> None:
         "survey": _survey,
         "agreement": _agreement,
         "layers": _layers,
+        "verify": _verify,
+        "plan": _plan,
         "prefetch": _prefetch,
         "convert": _convert,
     }
@@ -146,6 +150,20 @@ def _weightless(config: Any) -> Any:
 def _prefetch(arguments: list[str]) -> None:
     with _plain_errors(arguments):
         from humanlike.entry.prefetch import main as run
+
+        run(arguments)
+
+
+def _verify(arguments: list[str]) -> None:
+    with _plain_errors(arguments):
+        from humanlike.entry.verify import main as run
+
+        run(arguments)
+
+
+def _plan(arguments: list[str]) -> None:
+    with _plain_errors(arguments):
+        from humanlike.entry.plan import main as run
 
         run(arguments)
 

@@ -34,7 +34,7 @@ RUN_FOLDER = 3 << 20
 SHARD_OVERHEAD = 600
 ITERATIONS = 95
 """Evaluations of a certified readout's objective, typical of features of a trained network."""
-PEOPLE_BYTES = 220 << 20
+PEOPLE_BYTES = 480 << 20
 """Bootstrap, statistics, figures and pages, on top of features."""
 PICTURE_TOKENS = 300
 BYTES_OF_FEATURES = 4 + 8 + 8

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from humanlike.data.survey import Survey
 
 SCHEMA, RECORD = "humanlike.agreement/1", "agreement.json"
+PACKAGES = ("numpy", "pandas", "scipy")
+"""What results depend on; no network is involved."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -135,8 +137,9 @@ def agreement_record(
     """The content of `agreement.json`."""
     from dataclasses import asdict
     from datetime import UTC, datetime
+    from importlib.metadata import version
 
-    from humanlike.entry.pipeline import versions
+    from humanlike import __version__
 
     unseen = [i.item for i in survey.items] if survey else []
     answered = set(responses.table["item"])
@@ -154,7 +157,7 @@ def agreement_record(
         "runs": {name: dict(about) for name, about in sources.items()},
         "survey": dict(survey.source) if survey else {},
         "files": [Path(f).name for f in responses.files],
-        "versions": versions(),
+        "versions": {"humanlike": __version__, **{name: version(name) for name in PACKAGES}},
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -1,8 +1,9 @@
 """Means over judgments of P participants on I items, when other participants and other items might have been asked.
 
 Both are drawn with replacement and a judgment's weight is the product of the two draws ("crossed"). Such a replicate
-counts what varies from judgment to judgment three times and each main effect once (Owen 2007), so that the interval is
-a little too wide: with 27 participants and 160 triples by a tenth or less. `two_way_std_error` has no such excess.
+counts what varies from judgment to judgment three times and each main effect once (Owen 2007), so intervals are too
+wide: in simulated studies of 27 people and 160 triples 1.12 times where people's shares differ by 0.05 and triples' by
+0.1, and 1.64 times where neither differ. `two_way_std_error` was 0.99 and 1.03 times the truth there.
 
 Legend: P participants, I items, B replicates.
 """

@@ -179,6 +179,34 @@ def test_ratings_by_touch(browser, make_survey, page_of):
     assert [a["rating"] for a in browser.run(EXPORT)["answers"]] == [6, 2]
 
 
+def test_a_slider_has_no_value_before_it_is_touched(browser, make_survey, page_of):
+    browser.phone(360, 640)
+    browser.open(page_of(make_survey("rating", questions=1, scale=RatingScale(0, 100, 5, slider=True))))
+    browser.run("begin('P')")
+    state = "[control.value, control.output.textContent, document.getElementById('next').disabled]"
+    assert browser.run(state) == [None, "not rated yet", True]
+    browser.key("Enter")
+    assert browser.run("session.position") == 0
+    browser.touch("#slide")  # where the handle stands: the middle
+    assert browser.run(state) == [50, "50", False]
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_answers_can_be_copied(browser, make_survey, page_of, allowed):
+    browser.open(page_of(make_survey("ranking", questions=1)))
+    browser.run(
+        "begin('P'); window.copied = null; document.addEventListener('copy', ({target: box}) => "
+        "{ window.copied = box.value.slice(box.selectionStart, box.selectionEnd); })"
+    )
+    browser.key("1", "2", "Enter")
+    way = "async (text) => { window.copied = text; }" if allowed else "async () => { throw new Error('denied'); }"
+    browser.run(f"navigator.clipboard.writeText = {way}; 0")
+    browser.click("#copy")
+    browser.run("new Promise((done) => setTimeout(done, 50))")
+    assert browser.run("document.getElementById('copy').textContent") == "Copied."
+    assert json.loads(browser.run("window.copied")) == browser.run(EXPORT)
+
+
 def test_the_start_asks_for_consent_and_a_code(browser, make_survey, page_of):
     browser.open(page_of(make_survey("ranking", questions=2)))
     browser.click("#start .main")

@@ -285,3 +285,29 @@ def test_the_page_shows_raw_and_corrected_side_by_side(runs):
     assert flag_sentence("yes_biased_judge") in page.replace("&#39;", "'")
     titles = [view.name for view in sea_tables(score)]
     assert {"sea_corrected", "sea_calibration"} <= set(titles)
+
+
+def test_two_calibrated_judges_stand_in_one_table(runs):
+    from humanlike.reports.sea_gathered import gathered_tables, gathered_warnings, printed
+    from humanlike.types import Score
+
+    about = ("sea", "1", "doodles", "net", "pool")
+    scores = {
+        kind: Score(*about, runs[kind], {"seed": 0}, {"config": "c"}, {}, "2026", 1.0, kind) for kind in ("yes", "no")
+    }
+    shown = printed(gathered_tables(scores))["scores"].set_index("run")
+    for kind, score in scores.items():
+        value = score.scores["visual_ratio_corrected"]
+        assert shown.loc[kind, "v, corrected"] == f"{value.value:.3f} ({value.ci_low:.3f} to {value.ci_high:.3f})"
+        assert shown.loc[kind, "Judge, specificity"].startswith(f"{score.scores['judge_specificity'].value:.3f}")
+    said = gathered_warnings(scores)
+    assert "different judges" in said[0]
+    assert said[-1].startswith("All judges were calibrated")
+    raw = {**scores, "raw": Score(*about, run_without(runs["no"]), {"seed": 0}, {"config": "c"}, {}, "2026", 1.0, "r")}
+    assert not any("calibrated" in text for text in gathered_warnings(raw))
+
+
+def run_without(result):
+    """The result as it is where nobody calibrates."""
+    kept = {name: v for name, v in result.scores.items() if not name.endswith("_corrected")}
+    return replace(result, scores=kept)

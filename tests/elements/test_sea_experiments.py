@@ -129,3 +129,36 @@ def test_a_class_without_a_list_is_named(tree, chat_server, tmp_path, monkeypatc
     chat_server.answer = lambda body: "I would rather not."
     with pytest.raises(ValueError, match=r"gpt-4o gave no list of elements for 3 of 3 concepts \(cup: 0 of 5 samples"):
         evaluated(composed("sea_closed", tree, chat_server, tmp_path))
+
+
+def test_drawings_of_unseen_classes_by_time_limit(chat_server, tmp_path, monkeypatch):
+    from humanlike.data.doodles import doodles
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    chat_server.answer = answer
+    drawn = doodles(concepts=["mosquito", "tank"], instances=2, judgments=0, size=64)
+    for i, row in enumerate(drawn.table.itertuples()):
+        file = tmp_path / "drawings" / f"{row.condition:g}s" / row.concept / f"{row.image_id}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        drawn.images.load(i).save(file)
+    config = compose(
+        "evaluate",
+        ["experiment=unseen_classes", f"dataset.root={tmp_path / 'drawings'}", "backbone=random_tiny",
+         "readout=logistic", "readout.n_splits=2", f"judge.client.base_url={chat_server.base_url}",
+         "benchmark.replicates=20", "benchmark.sensitivity_draws=0", f"paths.cache={tmp_path / 'cache'}",
+         "extraction.num_workers=0"],
+    )  # fmt: skip
+    score = evaluated(config)
+    assert score.dataset == "unseen_classes"
+    assert score.result.conditions["condition"].tolist() == [4, 8, 16, 32]
+    assert score.result.conditions["n_scored"].tolist() == [4, 4, 4, 4]
+    assert score.result.details["chance"]["accuracy"] == pytest.approx(1 / 22)
+    elements = score.result.tables["concepts"].set_index("concept")["elements"]
+    assert "turret" in elements["tank"]
+    assert "proboscis" in elements["mosquito"]
+    items = score.result.items
+    means = items.groupby("condition")["sea"].mean()
+    np.testing.assert_allclose(score.result.conditions["sea"], means)
+    wanted = elements["tank"].split(", ")
+    expected = sum(e[0] < "n" for e in wanted) / len(wanted)
+    np.testing.assert_allclose(items[items["concept"] == "tank"]["visual_ratio"], expected)

@@ -164,3 +164,64 @@ def test_runs_of_several_benchmarks_are_refused_unless_one_is_chosen(tmp_path, c
     written(replace(score_of("doodles"), benchmark_version="0"), tmp_path / "sea" / "old")
     with pytest.raises(ValueError, match=r"of version \d of the benchmark and .* of version \d"):
         main([str(tmp_path / "sea")])
+
+
+def test_a_grid_ranks_sketches_cell_by_cell(tmp_path, capsys):
+    from scipy.stats import kendalltau, spearmanr
+
+    cells = {
+        "plain": score_of("doodles"),
+        "judged": score_of("doodles", judge="a head"),
+        "other net": score_of("doodles", backbone="net_b", origin="shipped"),
+        "elsewhere": score_of("parts", ("owl", "cup")),
+    }
+    for name, score in cells.items():
+        written(score, tmp_path / "runs" / name)
+    people = pd.DataFrame(
+        [
+            (f"p{p}", i, 1 + (p + 3 * n) % 7)
+            for p in range(6)
+            for n, i in enumerate(cells["plain"].result.items["sketch_id"])
+        ],
+        columns=["participant", "sketch_id", "rating"],
+    )
+    people.to_csv(tmp_path / "ratings.csv", index=False)
+    out = tmp_path / "out"
+    main([str(tmp_path / "runs"), "--output", str(out), "--responses", str(tmp_path / "ratings.csv")])
+    said = capsys.readouterr().out
+    assert "v comes from different lists of elements" in said
+    grid = pd.read_parquet(out / "tables" / "grid.parquet")
+    assert len(grid) == 4
+    assert set(grid["classifier"]) == {"net_a pool, logistic", "net_b pool, logistic"}
+    pairs = pd.read_parquet(out / "tables" / "rank_correlations.parquet")
+    assert len(pairs) == 3  # runs on different sketches are not correlated
+    items = {name: s.result.items.set_index("sketch_id")["sea"] for name, s in cells.items()}
+    sorted_names = sorted(cells)  # as folders are found
+    names = dict(zip(grid["run"], [n for n in sorted_names], strict=True))
+    for row in pairs.to_dict("records"):
+        a, b = items[names[row["run_a"]]], items[names[row["run_b"]]]
+        assert row["spearman"] == pytest.approx(spearmanr(a, b[a.index]).statistic)
+        assert row["kendall"] == pytest.approx(kendalltau(a, b[a.index]).statistic)
+        for name in ("spearman", "kendall"):
+            assert -1 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1
+    differ = {frozenset((names[r["run_a"]], names[r["run_b"]])): r["differ"] for r in pairs.to_dict("records")}
+    assert differ[frozenset(("plain", "judged"))] == "judge"
+    assert differ[frozenset(("plain", "other net"))] == "elements, classifier"
+    agreement = pd.read_parquet(out / "tables" / "people.parquet")
+    assert set(agreement["run"]) <= set(grid["run"])
+    page = (out / "report.html").read_text()
+    for title in ("Element source, judge and classifier", "Do runs rank sketches alike?", "Agreement with people"):
+        assert title in page
+        assert title in (out / "tables.md").read_text()
+
+
+def test_correlations_cover_the_truth_and_are_missing_where_nothing_varies():
+    from humanlike.benchmarks.sea_grid import rank_correlations
+
+    one = score_of("doodles")
+    flat = replace(one, result=replace(one.result, items=one.result.items.assign(sea=0.5)))
+    (row,) = rank_correlations({"one": one, "flat": flat}, replicates=20).to_dict("records")
+    assert np.isnan([row["spearman"], row["spearman_low"], row["kendall"]]).all()
+    (same,) = rank_correlations({"one": one, "again": one}, replicates=20).to_dict("records")
+    assert same["spearman"] == pytest.approx(1.0)
+    assert same["differ"] == ""

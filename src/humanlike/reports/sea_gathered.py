@@ -8,10 +8,12 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from humanlike.benchmarks.sea_grid import FACTORS, grid_table, rank_correlations
 from humanlike.reports import wording
 from humanlike.reports.figures import metrics_by_condition
 from humanlike.reports.gathered_page import page_record
 from humanlike.reports.html import inline_svg, page_template
+from humanlike.reports.judge_printed import with_interval
 from humanlike.reports.sea_figures import (
     SHOWN,
     compared_distributions,
@@ -29,15 +31,24 @@ from humanlike.types import Score
 TITLES: Mapping[str, str] = {
     "scores": "Scores",
     "conditions": "Conditions",
+    "grid": "Element source, judge and classifier",
+    "rank_correlations": "Do runs rank sketches alike?",
+    "people": "Agreement with people",
     "runs": "Runs",
 }
 CAPTIONS: Mapping[str, str] = {
     "scores": "Means over sketches with 95% intervals, source images resampled within concepts. Recognition P and "
     "accuracy are of all sketches, the rest is of those whose v is known.",
     "conditions": "Mean ± standard deviation over sketches.",
+    "grid": "One row a cell of the grid; 95% intervals. SEA of different element sources counts different things.",
+    "rank_correlations": "Correlation of SEA over the sketches that both runs scored; 95% intervals, source images "
+    "resampled within concepts. Differ: in what the two runs differ.",
+    "people": "Orders or ratings of sketches by people, held against SEA of every run.",
     "runs": "What was scored, by whom recognised and by whom judged.",
 }
-HEADLINE = (*MEASURES, "accuracy", "presence_f1", "presence_balanced_accuracy")
+CORRECTED = ("judge_sensitivity", "judge_specificity", "visual_ratio_corrected", "sea_corrected")
+"""What a calibrated judge adds."""
+HEADLINE = (*MEASURES, "accuracy", "presence_f1", "presence_balanced_accuracy", *CORRECTED)
 """Scores that are columns of the printed table."""
 
 
@@ -52,6 +63,7 @@ def gathered_tables(scores: Mapping[str, Score]) -> dict[str, pd.DataFrame]:
         conditions: `run, dataset, unit`, then the columns of a run's table of conditions.
         runs: `run, dataset, items, labels, concepts, backbone, layer, readout, judge, threshold, elements, preset,
             delta, seed, not_judged, zero_v, folder`.
+        grid, rank_correlations: see `humanlike.benchmarks.sea_grid`; the second where two runs share a data set.
     """
     rows = [
         {
@@ -72,10 +84,13 @@ def gathered_tables(scores: Mapping[str, Score]) -> dict[str, pd.DataFrame]:
     ]
     table = pd.concat(conditions, ignore_index=True)
     first = ["run", "dataset", "unit"]
+    correlations = rank_correlations(scores)
     return {
         "scores": pd.DataFrame(rows).astype({"value": float, "ci_low": float, "ci_high": float}),
         "conditions": table[[*first, *(c for c in table.columns if c not in first)]],
         "runs": pd.DataFrame([_about(name, score) for name, score in scores.items()]),
+        "grid": grid_table(scores),
+        **({"rank_correlations": correlations} if len(correlations) else {}),
     }
 
 
@@ -113,12 +128,20 @@ def _unit(score: Score) -> str:
 
 
 def gathered_warnings(scores: Mapping[str, Score]) -> list[str]:
-    """What keeps these runs from being compared; see `comparison_warnings`."""
-    return comparison_warnings(
+    """What keeps these runs from being compared (see `comparison_warnings`), and what calibrated judges make of it."""
+    said = comparison_warnings(
         {name: score.result.details for name, score in scores.items()},
         {name: listed_elements(score) for name, score in scores.items()},
         {name: score.result.protocol for name, score in scores.items()},
     )
+    known = [score.scores["sea_corrected"].value for score in scores.values() if "sea_corrected" in score.scores]
+    judges = {str((score.result.details.get("judge") or {}).get("source")) for score in scores.values()}
+    if len(judges) > 1 and len(known) == len(scores) and None not in known:
+        said.append(
+            "All judges were calibrated: corrected v and SEA of the same sketches and elements can be compared, as far "
+            "as their intervals say."
+        )
+    return said
 
 
 def gathered_figures(scores: Mapping[str, Score]) -> dict[str, Figure]:
@@ -161,7 +184,25 @@ def _view(name: str, table: pd.DataFrame) -> TableView:
 
 def printed(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """The tables of scores and of conditions as people read them: texts, a row a run, a column a score."""
-    return {"scores": _wide(tables["scores"]), "conditions": _conditions(tables["conditions"])}
+    shown = {"scores": _wide(tables["scores"]), "conditions": _conditions(tables["conditions"])}
+    if len(tables["grid"]) > 1:
+        shown["grid"] = _bounded(tables["grid"], ["run", *FACTORS, "n"], ("sea", "sea_corrected"))
+    if "rank_correlations" in tables:
+        pairs = tables["rank_correlations"]
+        shown["rank_correlations"] = _bounded(pairs, ["run_a", "run_b", "differ", "n"], ("spearman", "kendall"))
+    if "people" in tables:
+        people = tables["people"].rename(columns={"ci_low": "value_low", "ci_high": "value_high"})
+        shown["people"] = _bounded(people, ["run", "measure", "n"], ("value",))
+    return shown
+
+
+def _bounded(table: pd.DataFrame, columns: list[str], values: tuple[str, ...]) -> pd.DataFrame:
+    """Some columns as they are, and values as text with their intervals."""
+    shown = table[columns].rename(columns=wording.short_title)
+    for name in (v for v in values if v in table):
+        bounds = zip(table[name], table[f"{name}_low"], table[f"{name}_high"], strict=True)
+        shown[wording.short_title(name)] = [with_interval(*row) for row in bounds]
+    return shown
 
 
 def _wide(table: pd.DataFrame) -> pd.DataFrame:

@@ -35,21 +35,25 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             os.fsync(handle.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        raise _explained(error, path) from error
+        raise _explained(error, path, temporary) from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _explained(error: OSError, path: Path) -> OSError:
+def _explained(error: OSError, path: Path, temporary: Path | None = None) -> OSError:
     reasons = {
         errno.ENOSPC: "the disk is full; free space, or point paths.output_dir and paths.cache at another disk",
         errno.EROFS: "the file system is read-only; point paths.output_dir and paths.cache at a writable folder",
         errno.EACCES: "permission denied; point paths.output_dir and paths.cache at a folder of your own",
+        errno.EFBIG: "a file may not be as large as this one here (ulimit -f); raise the limit",
         errno.EDQUOT: "the disk quota is used up; free space or point paths.output_dir and paths.cache elsewhere",
     }
     if error.errno not in reasons:
         return error
-    return OSError(error.errno, f"cannot write {path}: {reasons[error.errno]}")
+    got = ""
+    if temporary is not None and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} and temporary.exists():
+        got = f"; {temporary.stat().st_size:,} bytes of it were written"
+    return OSError(error.errno, f"cannot write {path}: {reasons[error.errno]}{got}")
 
 
 def write_text(path: str | Path, text: str) -> None:

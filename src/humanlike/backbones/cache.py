@@ -200,6 +200,8 @@ class FeatureCache:
             failed = {int(k): (str(v[0]), str(v[1])) for k, v in json.loads(header["failed"]).items()}
             if checksum != _checksum(header, f_ND, rows) or header["key"] != self.key or header["layer"] != layer:
                 raise ValueError("its checksum does not match its content")
+            if [int(header["start"]), int(header["stop"])] != list(self.bounds(shard)):
+                raise ValueError("it holds the items of another shard")
         except (SafetensorError, ValueError, KeyError, IndexError, TypeError) as error:
             if str(path) not in self.corrupt:
                 self.corrupt.add(str(path))

@@ -24,7 +24,7 @@ CONCEPTS = ("airplane", "bear", "castle", "cup <b>&", "fish", "guitar", "lion", 
 CONDITIONS = (4.0, 8.0, 16.0, 32.0)
 METRICS = ("accuracy", "entropy", "snp", "jsd")
 COMPARED = ("accuracy", "entropy", "snp")
-VOID = {"meta", "link", "img", "input", "br"}
+VOID = {"meta", "link", "img", "input", "br", "wbr"}
 
 
 class Page(HTMLParser):

@@ -11,13 +11,14 @@ import pandas as pd
 from humanlike.reports.card.groups import Entry, Group
 from humanlike.reports.wording import condition_metrics, is_missing
 
-PEOPLE = "people"
+PEOPLE = "(people)"
+"""In the place of a model's name; no backbone is called so."""
 CONDITION_COLUMNS = ("group", "model", "metric", "condition", "value", "std_error", "seeds")
 LAYER_COLUMNS = ("group", "model", "metric", "layer", "relative_depth", "value", "ci_low", "ci_high", "chosen")
 
 
 def condition_rows(group: Group) -> pd.DataFrame:
-    """Means by condition, people's rows under the model name `people`.
+    """Means by condition, people's rows under the model name `(people)`.
 
     Over seeds, the value is a mean and the standard error the largest. People's values are those of the first model
     that has them: the runs of a group have the same people.

@@ -119,6 +119,7 @@ def wandb_home(tmp_path, monkeypatch):
     wandb.teardown()  # it keeps the environment of its first run for the life of the process
 
 
+@pytest.mark.slow
 def test_a_killed_wandb_run_goes_on_with_the_same_id_and_a_contiguous_history(wandb_home):
     killed = subprocess.run(
         [sys.executable, "-c", JOB, str(wandb_home), "900"], capture_output=True, text=True, timeout=120, check=False

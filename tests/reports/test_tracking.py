@@ -85,6 +85,7 @@ def test_tensorboard(score, tmp_path, loggers, make_examples):
     assert set(events.Tags()["images"]) == {f"seva/figures/{n}" for n in figures} | {
         f"seva/sketches/castle/{c}" for c in (4, 8, 16, 32)
     }
+    assert "custom_scalars__config__" in events.Tags()["tensors"]
     (cells,) = events.Tensors("seva/cells/text_summary")
     text = cells.tensor_proto.string_val[0].decode()
     assert len(text.splitlines()) == 2 + len(score.result.cells)
@@ -179,6 +180,17 @@ def test_wandb_offline_holds_everything_that_was_logged(score, tmp_path, wandb_l
         assert Image.open(run["files"] / merged[f"seva/figures/{name}"]["path"]).size[0] > 300
     assert [Image.open(run["files"] / f).size for f in merged["seva/sketches"]["filenames"]] == [(112, 112)] * 4
     assert merged["seva/sketches"]["captions"][0] == "castle, 4; model: bear; people: castle"
+
+    chart = json.loads((run["files"] / merged["seva/with_people/accuracy_table"]["path"]).read_text())
+    drawn = {}
+    for row in chart["data"]:
+        point = dict(zip(chart["columns"], row, strict=True))
+        drawn.setdefault(point["lineKey"], []).append((point["step"], point["lineVal"]))
+    table = score.result.conditions
+    assert drawn[score.backbone] == [pytest.approx(p) for p in zip(table["condition"], table["accuracy"], strict=True)]
+    (people,) = set(drawn) - {score.backbone}
+    assert "people" in people
+    assert [y for _, y in drawn[people]] == pytest.approx(list(table["accuracy_people"]))
 
     assert run["config"]["backbone"] == {"name": "net", "hub_token": "***"}
     assert run["config"]["paths"] == {"list": ["a", "b"]}

@@ -24,7 +24,7 @@ micro-batches of the data go through the network on this machine; nothing is wri
   --disk-gb X       refuse what takes more disk (without it: more than is free)
   --minutes X, --requests X, --tokens X    refuse what takes more
 
-Expect 25 to 50% of error: minutes are those of this machine as busy as it is now.
+Expect 25 to 50% of error: minutes are those of this machine when it does nothing else.
 
 Exit status: 0 it fits, 1 it does not, 2 wrong use.
 """

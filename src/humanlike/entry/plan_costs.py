@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from humanlike.backbones.arithmetic import fixed_arithmetic
@@ -27,7 +26,7 @@ from humanlike.backbones.reduction import ReducedBackbone
 from humanlike.elements.client import ChatClient
 from humanlike.elements.client_questions import Question
 
-WARM, TIMED = 1, 3
+WARM, TIMED = 1, 4
 START_S = 20.0
 """Imports, composing, tables, figures and the page, once a job."""
 RUN_FOLDER = 3 << 20
@@ -117,7 +116,7 @@ def measured_extraction(
 def _calibrated(
     runner: Any, batches: MicroBatches, views: Sequence[str], settings: ExtractionSettings
 ) -> tuple[dict[str, int], float, float, int]:
-    """Widths, seconds of network and of loading a micro-batch (medians), bytes of a forward pass."""
+    """Widths, seconds of network and of loading a micro-batch (the best of several), bytes of a forward pass."""
     network, loading, widths = [], [], dict[str, int]()
     before, threads = resident_bytes(), torch.get_num_threads()
     torch.set_num_threads(settings.cpu_threads)
@@ -136,23 +135,23 @@ def _calibrated(
     rest = slice(WARM, None)
     return (
         widths,
-        float(np.median(network[rest])),
-        float(np.median(loading[rest])),
+        min(network[rest]),
+        min(loading[rest]),
         max(0, max(peak_bytes(), resident_bytes()) - before),
     )
 
 
-def readout_seconds(num_items: int, width: int, num_labels: int, folds: int) -> float:
-    """Wall time of a readout by L-BFGS: its products, at this machine's pace for matrices of their shape."""
+def readout_seconds(num_items: int, width: int, num_labels: int, folds: int, iterations: int = ITERATIONS) -> float:
+    """Wall time of a readout by L-BFGS: its products, at this machine's best pace for matrices of their shape."""
     rows = max(1, min(num_items, 2048))
-    f_ND, w_DK = np.ones((rows, width)), np.ones((width, max(2, num_labels)))
-    f_ND @ w_DK
-    start, runs = time.perf_counter(), 0
-    while runs < 3 or time.perf_counter() - start < 0.1:
+    f_ND, w_DK = (torch.ones(shape, dtype=torch.float64) for shape in ((rows, width), (width, max(2, num_labels))))
+    times: list[float] = []
+    while len(times) < 5 or sum(times) < 0.1:
+        start = time.perf_counter()
         f_ND @ w_DK
-        runs += 1
-    product = (time.perf_counter() - start) / runs * num_items / rows
-    return 2 * product * ITERATIONS * folds * (folds - 1) / folds  # forward and gradient, on all folds but one
+        times.append(time.perf_counter() - start)
+    product = min(times) * num_items / rows
+    return 2 * product * iterations * (folds - 1)  # forward and gradient, each fold on all others
 
 
 def memory_bytes(num_items: int, extraction: Extraction, network_bytes: int) -> int:

@@ -31,6 +31,8 @@ from humanlike.benchmarks.sea_tables import (
 from humanlike.benchmarks.seva_answers import read_out
 from humanlike.benchmarks.seva_items import groups_for_folds, used_items
 from humanlike.elements.annotation import AnnotationJudge
+from humanlike.elements.extraction import ElementExtractor
+from humanlike.elements.extraction_lists import extracted_lists
 from humanlike.elements.lists import ElementLists, known_senses, shipped
 from humanlike.elements.presence import Presence, PresenceJudge
 from humanlike.interfaces import Backbone, Readout
@@ -69,8 +71,9 @@ class SeaBenchmark:
     Args:
         judge: Who says which elements a sketch shows: a `PresenceJudge`, or what makes one from `backbone=` (in a
             configuration `_partial_: true`). None: the data set's own annotation.
-        elements: "annotation": the elements that the data set is annotated for; "shipped": the project's lists; or a
-            YAML file with lists. None: the annotation where there is one, else the shipped lists.
+        elements: "annotation": the elements that the data set is annotated for; "shipped": the project's lists; a YAML
+            file with lists; or a language model that is asked for them. None: the annotation where there is one, else
+            the shipped lists.
         senses: Label → id of the concept that it means (`mouse: mouse1`), for labels of several things and labels under
             another name in the lists; added to what is known of the data set.
         metric: Hyperparameters of SEA by name; None or left out: the published ones (see `SEAParameters`).
@@ -105,7 +108,7 @@ class SeaBenchmark:
     def __init__(
         self,
         judge: PresenceJudge | JudgeMaker | None = None,
-        elements: str | Path | None = None,
+        elements: str | Path | ElementExtractor | None = None,
         senses: Mapping[str, str] | None = None,
         metric: Mapping[str, Any] | None = None,
         min_judged: float = 1.0,
@@ -165,7 +168,7 @@ class SeaBenchmark:
         options = {**(extraction or {}), "trainer": trainer, "cache_dir": cache_dir}
         read = class_score_layer(backbone) if getattr(readout, "reads_class_scores", False) else None
         layer = layer or read or backbone.default_layer
-        seen = _layer_seen(judge, backbone)
+        seen = layer_seen(judge, backbone)
         found = extract_features(backbone, data, [layer, seen] if seen not in (None, layer) else [layer], **options)
         if trainer is not None and not trainer.is_global_zero:
             return None
@@ -189,7 +192,7 @@ class SeaBenchmark:
             The judgments; and those of controls, None where none were asked.
         """
         asked, controls = (elements, {}) if self.calibration is None else self.calibration.questions(judge, elements)
-        with _one_thread():
+        with one_thread():
             presence = judge.judge(data, asked, features)
         return without_controls(presence, data, controls) if controls else (presence, None)
 
@@ -198,7 +201,10 @@ class SeaBenchmark:
 
         Raises:
             ValueError: Concepts without a list, each named with the way out.
+            EndpointError: A language model is asked, and cannot be.
         """
+        if isinstance(self.elements, ElementExtractor):
+            return extracted_lists(self.elements, data, self.senses)
         wanted = OWN if self.elements is None and data.elements is not None else str(self.elements or SHIPPED)
         occurring = sorted(set(data.table["concept"]))
         senses = {**known_senses(data.name), **self.senses}
@@ -273,7 +279,7 @@ class SeaBenchmark:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """For thousands of small products: on a machine in use, threads wait for each other longer than they work."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -283,8 +289,13 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _layer_seen(judge: PresenceJudge, backbone: Backbone) -> str | None:
-    """The layer of this backbone that a judge reads, so that one forward pass serves recognition and judge."""
+def layer_seen(judge: PresenceJudge, backbone: Backbone) -> str | None:
+    """The layer of this backbone that a judge reads, so that one forward pass serves recognition and judge, or None.
+
+    Args:
+        judge: The judge.
+        backbone: The run's network.
+    """
     if getattr(judge, "backbone", None) is not backbone:
         return None  # it reads no network, or looks through one of its own
     return getattr(judge, "layer", None) or backbone.default_layer
@@ -305,7 +316,7 @@ def _preset(parameters: SEAParameters) -> Literal["published", "own"]:
 def _sensitivity(sketches: JudgedSketches, draws: int, seed: int) -> dict[str, pd.DataFrame]:
     """Does the ranking of conditions and of sketches hold under other hyperparameters?"""
     known_N = sketches.scored_N
-    with _one_thread():
+    with one_thread():
         found = sea_sensitivity(
             sketches.value_QN["recognition"][known_N],
             sketches.value_QN["visual_ratio"][known_N],

@@ -12,9 +12,11 @@ import pandas as pd
 import torch
 
 from humanlike.benchmarks.sea_sketches import QUANTITIES, JudgedSketches, judged_sketches, means, resampled_means
+from humanlike.benchmarks.seva_items import SevaItems
 from humanlike.elements.presence import Presence
 from humanlike.metrics.functional.element_vqa import (
     CATEGORIES,
+    UNPARSEABLE,
     ElementVQAScores,
     element_vqa_scores,
     scores_from_table,
@@ -61,19 +63,18 @@ def presence_scores(
     facts: dict[str, Any] = {"coverage": presence.coverage, "missing": dict(presence.missing)}
     if truth is None:
         return {}, facts
-    pairs = presence.against(truth)
-    row_of = {sketch: row for row, sketch in enumerate(sketches.items.table["sketch_id"])}
-    pairs = pairs[pairs["sketch_id"].isin(row_of)].reset_index(drop=True)
-    said_M1 = torch.from_numpy(pairs["decision"].astype("Int64").fillna(-1).to_numpy(np.int64, copy=True)[:, None])
+    pairs = of_used_sketches(presence.against(truth), sketches.items)
+    said_M1 = answer_codes(pairs)
     drawn_M1 = torch.from_numpy(pairs["annotated"].to_numpy(bool, copy=True)[:, None])
     full = element_vqa_scores(said_M1, drawn_M1)
-    by_replicate = _resampled(pairs, said_M1, row_of, sketches, replicates, seed)
+    counts_B6 = resampled_counts(counts_by_sketch(pairs, sketches.items), sketches.items, replicates, seed)
+    by_replicate = scores_from_table(counts_B6[:, None, None, :])
     scores = {}
     for name in JUDGED:
         value = float(getattr(full, name))
         interval = basic(value, getattr(by_replicate, name).numpy())
-        scores[f"presence_{name}"] = _value(value, interval.low, interval.high, int(full.pairs), "share")
-    facts |= _facts(pairs, data, said_M1, drawn_M1, full)
+        scores[f"presence_{name}"] = score_value(value, interval.low, interval.high, int(full.pairs), "share")
+    facts |= judge_facts(pairs, data, said_M1, drawn_M1, full)
     annotated = judged_sketches(
         sketches.items, sketches.value_QN["recognition"], truth, sketches.parameters, min_judged=1.0
     )
@@ -90,11 +91,12 @@ def _with_intervals(
         value = float(means(value_N, np.ones((1, len(value_N))))[0])
         interval = basic(value, drawn[name])
         unit = UNITS[name.removesuffix("_annotated")]
-        found[name] = _value(value, interval.low, interval.high, int(np.isfinite(value_N).sum()), unit)
+        found[name] = score_value(value, interval.low, interval.high, int(np.isfinite(value_N).sum()), unit)
     return found
 
 
-def _value(value: float, low: float, high: float, n: int, unit: str) -> ScoreValue:
+def score_value(value: float, low: float, high: float, n: int, unit: str) -> ScoreValue:
+    """A score; without what is not finite."""
     if not np.isfinite(value):
         return ScoreValue(None, n=n, unit=unit)
     if not np.isfinite([low, high]).all():
@@ -102,29 +104,43 @@ def _value(value: float, low: float, high: float, n: int, unit: str) -> ScoreVal
     return ScoreValue(value, low, high, n=n, unit=unit)
 
 
-def _resampled(
-    pairs: pd.DataFrame,
-    said_M1: torch.Tensor,
-    row_of: dict[str, int],
-    sketches: JudgedSketches,
-    replicates: int,
-    seed: int,
-) -> ElementVQAScores:
-    """The judge's scores under resamples of the source images within concepts."""
-    code_M = np.where(said_M1[:, 0].numpy() < 0, 2, said_M1[:, 0].numpy()) + 3 * pairs["annotated"].to_numpy(np.int64)
+def answer_codes(pairs: pd.DataFrame) -> torch.Tensor:
+    """(M, 1) decisions of `Presence.against` as codes 0, 1, and -1 for no answer."""
+    return torch.from_numpy(pairs["decision"].astype("Int64").fillna(-1).to_numpy(np.int64, copy=True)[:, None])
+
+
+def counts_by_sketch(pairs: pd.DataFrame, items: SevaItems) -> np.ndarray:
+    """(N, 6) pairs of every sketch by 3 × annotated present + code of the answer; see `confusion_table`."""
+    row_of = {sketch: row for row, sketch in enumerate(items.table["sketch_id"])}
+    said_M = answer_codes(pairs)[:, 0].numpy()
+    code_M = np.where(said_M < 0, UNPARSEABLE, said_M) + 3 * pairs["annotated"].to_numpy(np.int64)
     row_M = pairs["sketch_id"].map(row_of).to_numpy(np.int64)
-    flat = np.bincount(row_M * CATEGORIES + code_M, minlength=len(row_of) * CATEGORIES)
-    table_N6 = flat.reshape(len(row_of), CATEGORIES).astype(np.float64)
-    design = sketches.items.design
-    weight_NB = design.weights_GB(image_weights(design, replicates, seed))[design.slot_N]
-    counts_B6 = torch.from_numpy(np.rint(weight_NB.T @ table_N6).astype(np.int64))
-    return scores_from_table(counts_B6[:, None, None, :])
+    return np.bincount(row_M * CATEGORIES + code_M, minlength=len(row_of) * CATEGORIES).reshape(-1, CATEGORIES)
 
 
-def _facts(
+def resampled_counts(table_N6: np.ndarray, items: SevaItems, replicates: int, seed: int) -> torch.Tensor:
+    """(B, 6) pairs of all sketches under resamples of the source images within concepts."""
+    weight_NB = items.design.weights_GB(image_weights(items.design, replicates, seed))[items.design.slot_N]
+    return torch.from_numpy(np.rint(weight_NB.T @ table_N6.astype(np.float64)).astype(np.int64))
+
+
+def of_used_sketches(pairs: pd.DataFrame, items: SevaItems) -> pd.DataFrame:
+    """The pairs whose sketch could be read."""
+    return pairs[pairs["sketch_id"].isin(set(items.table["sketch_id"]))].reset_index(drop=True)
+
+
+def judge_facts(
     pairs: pd.DataFrame, data: Sketches, said_M1: torch.Tensor, drawn_M1: torch.Tensor, full: ElementVQAScores
 ) -> dict[str, Any]:
-    """Averages over classes and elements, and what a judge that always says the same would reach."""
+    """Averages over classes and elements, and what a judge that always says the same would reach.
+
+    Args:
+        pairs: See `Presence.against`.
+        data: The sketches.
+        said_M1: See `answer_codes`.
+        drawn_M1: (M, 1) bool annotation.
+        full: Scores of all pairs.
+    """
     concept_of = dict(zip(data.table["sketch_id"], data.table["concept"], strict=True))
     concept_M = pairs["sketch_id"].map(concept_of).astype(str)
     class_M = torch.from_numpy(concept_M.factorize(sort=True)[0].astype(np.int64))

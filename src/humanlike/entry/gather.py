@@ -21,6 +21,8 @@ def main(arguments: Sequence[str]) -> None:
     set_here = [f"--{name}" for name in SWEEP if getattr(given, name) is not None]
     if set_here and benchmark != "object_learning":
         parser.error(f"{', '.join(set_here)}: for runs of object learning, but these are of {benchmark}")
+    if given.responses is not None and benchmark != "sea":
+        parser.error(f"--responses: for runs of sea, but these are of {benchmark}")
     folder = Path(given.output).expanduser()
     print("\n".join(GATHERERS[benchmark](runs, folder, given)))
     print(f"written to {folder}")
@@ -32,13 +34,16 @@ def _parser() -> argparse.ArgumentParser:
         description="Join finished runs of one benchmark. benchmark=object_learning: leaderboard, analysis of "
         "variance, score by depth, rank groups, strong baselines beside people, both experiments. benchmark=sea: "
         "scores and conditions of data sets, networks and judges side by side, with a warning where v was made "
-        "differently. "
+        "differently, and how alike every two rank the sketches. benchmark=element_vqa: judges of elements in one "
+        "table with rank groups. "
         "Figures and one report.",
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help="a run's folder, or a folder that holds runs")
     parser.add_argument("--output", default="outputs/gather", help="folder to write (default: %(default)s)")
     parser.add_argument("--benchmark", choices=list(GATHERERS),
                         help="take the runs of this benchmark alone (default: all must be of one)")  # fmt: skip
+    parser.add_argument("--responses", metavar="FILE",
+                        help="sea: people's orders or ratings, held against SEA of every run")  # fmt: skip
     sweep = parser.add_argument_group("object learning")
     sweep.add_argument("--convention", choices=["paper", "v2", "paper_text"],
                        help=f"whose score orders the models (default: {SWEEP['convention']})")  # fmt: skip
@@ -61,12 +66,19 @@ def _object_learning(runs: FoundRuns, folder: Path, given: argparse.Namespace) -
 def _sea(runs: FoundRuns, folder: Path, given: argparse.Namespace) -> list[str]:
     from humanlike.entry.gather_sea import gather_sea
 
+    return gather_sea(runs, folder, given.responses)
+
+
+def _element_vqa(runs: FoundRuns, folder: Path, given: argparse.Namespace) -> list[str]:
+    from humanlike.entry.gather_element_vqa import gather_element_vqa
+
     del given
-    return gather_sea(runs, folder)
+    return gather_element_vqa(runs, folder)
 
 
 GATHERERS: Mapping[str, Callable[[FoundRuns, Path, argparse.Namespace], list[str]]] = {
     "object_learning": _object_learning,
     "sea": _sea,
+    "element_vqa": _element_vqa,
 }
 """Benchmark → what joins its runs."""

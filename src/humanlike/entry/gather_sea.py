@@ -19,12 +19,13 @@ _LONGEST = 24
 """Characters of a folder's name that still fit beside a figure."""
 
 
-def gather_sea(found: FoundRuns, folder: Path) -> list[str]:
+def gather_sea(found: FoundRuns, folder: Path, responses: str | None = None) -> list[str]:
     """Put the runs side by side and write the folder.
 
     Args:
         found: Finished runs.
         folder: Where to write; `gather.json` is written last.
+        responses: People's orders or ratings of the sketches (see `humanlike agreement`); None: none.
 
     Returns:
         What is said on the console.
@@ -44,10 +45,12 @@ def gather_sea(found: FoundRuns, folder: Path) -> list[str]:
     )
     from humanlike.reports.wording import flag_sentence
 
-    _check_version(found)
+    check_version(found)
     runs = [read_run(path) for path in found]
     scores = dict(zip(run_names(runs), runs, strict=True))
     tables = gathered_tables(scores)
+    if responses is not None:
+        tables["people"] = people_table(scores, responses)
     record = {
         "schema": SCHEMA,
         **shared_record(found, tables),
@@ -60,7 +63,37 @@ def gather_sea(found: FoundRuns, folder: Path) -> list[str]:
     return _lines(record, tables)
 
 
-def _check_version(found: FoundRuns) -> None:
+def people_table(scores: Mapping[str, Score], responses: str) -> pd.DataFrame:
+    """How far people's orders or ratings agree with SEA of every run: `run, measure, value, ci_low, ci_high, n`.
+
+    Args:
+        scores: Name of a run → the run.
+        responses: File or folder of answers.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: Answers are of sketches that no run has, or contradict each other.
+    """
+    import pandas as pd
+
+    from humanlike.benchmarks.human_agreement import human_agreement, read_survey_responses
+
+    columns = {name: s.result.items.set_index("sketch_id")["sea"] for name, s in scores.items()}
+    table = pd.DataFrame(columns)
+    found = human_agreement(read_survey_responses([responses], sketch_ids=table.index), table)
+    kept = [c for c in ("score", "measure", "value", "ci_low", "ci_high", "chance", "n") if c in found.agreement]
+    return found.agreement[kept].rename(columns={"score": "run"})
+
+
+def check_version(found: FoundRuns) -> None:
+    """Refuse runs of several versions of the benchmark.
+
+    Args:
+        found: Finished runs.
+
+    Raises:
+        ValueError: There are several.
+    """
     versions = {str(record["benchmark_version"]): folder for folder, record in found.items()}
     if len(versions) > 1:
         (one, a), (two, b) = list(versions.items())[:2]

@@ -69,7 +69,7 @@ def gallery_examples(
     Returns:
         Examples, source by source, conditions in order; empty where nothing is eligible or there are no images.
     """
-    if isinstance(data.images, AbsentImages):
+    if isinstance(data.images, AbsentImages) or "top1" not in items:  # no images, or no answers to show
         return ()
     from humanlike.rng import generator  # brings torch, which showing finished runs does not need
 

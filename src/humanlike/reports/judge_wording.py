@@ -64,5 +64,6 @@ FLAG_SENTENCES: Mapping[str, str] = {
     "controls_unlike_annotation": "The judge errs otherwise on controls than on absent elements of the concept itself: "
     "controls are left out of its specificity.",
     "not_better_than_always_present": "F1 is no better than that of a judge that always says present.",
-    "classes_without_superordinate": "{count} class(es) have no superordinate category and stand in no row of theirs.",
+    "judge_says_present_too_often": "The judge says present more often than the annotation does, beyond chance.",
+    "judge_says_present_too_seldom": "The judge says present more seldom than the annotation does, beyond chance.",
 }

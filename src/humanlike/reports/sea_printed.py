@@ -37,7 +37,9 @@ PRINTED: Mapping[str, tuple[str, str]] = {
 
 
 def sea_tables(score: Score) -> list[TableView]:
-    """The further tables that the page of one run prints; none where it is not one of SEA."""
+    """The further tables that the page of one run prints; none where it is neither of SEA nor of its judges."""
+    if vqa := judge_printed.vqa_tables(score):
+        return vqa
     conditions, concepts = score.result.conditions, score.result.tables.get("concepts")
     if not set(conditions.columns) >= {*MEASURES, *(f"{name}_sd" for name in MEASURES)}:
         return []

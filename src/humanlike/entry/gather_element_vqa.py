@@ -1,0 +1,69 @@
+"""`humanlike gather` for element VQA: judges on the same sketches → one table with rank groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from humanlike.entry.gather_sea import check_version, run_names
+from humanlike.entry.gathered_folder import FoundRuns, shared_record, write_gathered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA, RECORD, MARKDOWN = "humanlike.element_vqa_gathering/1", "gather.json", "tables.md"
+
+
+def gather_element_vqa(found: FoundRuns, folder: Path) -> list[str]:
+    """Put the judges side by side and write the folder.
+
+    Args:
+        found: Finished runs.
+        folder: Where to write; `gather.json` is written last.
+
+    Returns:
+        What is said on the console.
+
+    Raises:
+        ValueError: When runs are of several versions of the benchmark, or cannot be compared.
+        FileNotFoundError: When a run lacks a table.
+    """
+    from humanlike.benchmarks.element_vqa_comparison import judge_ranks
+    from humanlike.files import write_text
+    from humanlike.reports.element_vqa_gathered import (
+        gathered_markdown,
+        gathered_tables,
+        gathered_warnings,
+        render_gathered,
+    )
+    from humanlike.reports.run_folder import read_run
+    from humanlike.reports.wording import flag_sentence
+
+    check_version(found)
+    runs = [read_run(path) for path in found]
+    scores = dict(zip(run_names(runs), runs, strict=True))
+    tables = gathered_tables(scores, judge_ranks(scores))
+    record = {
+        "schema": SCHEMA,
+        **shared_record(found, tables),
+        "counts": {"judges": len(scores), "data_sets": tables["runs"]["dataset"].nunique()},
+        "warnings": gathered_warnings(scores),
+        "flags": [f"{name}: {flag_sentence(flag)}" for name, score in scores.items() for flag in score.result.flags],
+    }
+    write_text(folder / MARKDOWN, gathered_markdown(record, tables))
+    write_gathered(folder, RECORD, record, tables, {}, render_gathered)
+    return _lines(record, tables)
+
+
+def _lines(record: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    from humanlike.reports.judge_printed import with_interval
+
+    ranks = tables["ranks"][tables["ranks"]["score"] == "f1"].set_index("run")
+    rows = tables["scores"][tables["scores"]["score"] == "f1"].sort_values("value", ascending=False)
+    said = [
+        f"{row['run']}: F1 {with_interval(row['value'], row['ci_low'], row['ci_high'])}, group "
+        f"{ranks.loc[row['run'], 'letters']}"
+        for row in rows.to_dict("records")
+    ]
+    return [*said, *record["warnings"]]

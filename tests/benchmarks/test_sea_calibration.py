@@ -252,6 +252,7 @@ def test_a_data_set_without_annotation_says_what_to_give(data):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_cover_the_truth(kind):
     """40 judges of one kind, each with other errors and another annotated sample: 95% intervals cover in 90."""

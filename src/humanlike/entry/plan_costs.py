@@ -123,12 +123,12 @@ def _calibrated(
     try:
         with torch.no_grad(), fixed_arithmetic("cpu", settings.dtype, settings.cpu_threads):
             for i in range(WARM + TIMED):
-                start = time.perf_counter()
+                watch = _Watch()
                 batch = batches[i % len(batches)]
-                read = time.perf_counter()
+                loading.append(watch.seconds(1))
+                watch = _Watch()
                 found = runner.features(batch["x_B3HW"], views)
-                network.append(time.perf_counter() - read)
-                loading.append(read - start)
+                network.append(watch.seconds(settings.cpu_threads))
                 widths = {view: int(found[view].shape[1]) for view in views}
     finally:
         torch.set_num_threads(threads)
@@ -141,15 +141,26 @@ def _calibrated(
     )
 
 
+class _Watch:
+    """Seconds that work takes on a machine that does nothing else: by the wall, or by its CPU time if that is less."""
+
+    def __init__(self) -> None:
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+
+    def seconds(self, threads: int) -> float:
+        """Seconds since the watch was made, of work on so many threads."""
+        return min(time.perf_counter() - self.wall, (time.process_time() - self.cpu) / threads)
+
+
 def readout_seconds(num_items: int, width: int, num_labels: int, folds: int, iterations: int = ITERATIONS) -> float:
     """Wall time of a readout by L-BFGS: its products, at this machine's best pace for matrices of their shape."""
     rows = max(1, min(num_items, 2048))
     f_ND, w_DK = (torch.ones(shape, dtype=torch.float64) for shape in ((rows, width), (width, max(2, num_labels))))
     times: list[float] = []
     while len(times) < 5 or sum(times) < 0.1:
-        start = time.perf_counter()
+        watch = _Watch()
         f_ND @ w_DK
-        times.append(time.perf_counter() - start)
+        times.append(watch.seconds(torch.get_num_threads()))
     product = min(times) * num_items / rows
     return 2 * product * iterations * (folds - 1)  # forward and gradient, each fold on all others
 

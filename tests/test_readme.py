@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 
+from humanlike.entry.cli import USAGE
 from humanlike.entry.overrides import check_overrides
 
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
@@ -38,6 +39,8 @@ def test_the_commands_name_what_exists(repository):
     targets = (repository / "Makefile").read_text(encoding="utf-8")
     for _, target in (c for c in commands if c[0] == "make"):
         assert f"\n{target}:" in targets
+    for _, command, *_ in (c for c in commands if c[0] == "humanlike"):
+        assert f"\n  humanlike {command} " in USAGE
 
 
 def test_the_readme_is_short(repository):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import nn
 
 from humanlike.backbones.clip_text import TextTower
 from humanlike.elements.extraction_compare import compare_elements
@@ -90,47 +88,27 @@ def test_mistakes_are_said():
         compare_elements(A, B, lambda texts: np.zeros((len(texts), 3)))
 
 
-class Words(nn.Module):
-    """A model of context-free word vectors, so that BERTScore can be counted by hand."""
-
-    def __init__(self):
-        super().__init__()
-        self.table = nn.Embedding(1000, 8)
-        with torch.no_grad():
-            self.table.weight.copy_(torch.randn(1000, 8, generator=torch.Generator().manual_seed(3)))
-
-
-def number(word):
-    return 3 + int(hashlib.sha256(word.encode()).hexdigest(), 16) % 900
-
-
-def tokenizer(texts, max_length=512, **_):
-    """Words between a start and an end token, padded."""
-    rows = [[1, *(number(w) for w in text.split()), 2] for text in texts]
-    ids = torch.zeros(len(rows), max_length, dtype=torch.long)
-    mask = torch.zeros(len(rows), max_length, dtype=torch.long)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)], mask[i, : len(row)] = torch.tensor(row), 1
-    return {"input_ids": ids, "attention_mask": mask}
-
-
-def test_bertscore_against_a_loop():
-    model = Words()
-    options = {
-        "model": model,
-        "user_tokenizer": tokenizer,
-        "user_forward_fn": lambda m, batch: m.table(batch["input_ids"]),
-        "max_length": 16,
-    }
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*num_layers.*")
-        found = compare_elements(A, B, bertscore=options).table.set_index("concept")
+def test_the_cosine_of_clip_is_that_of_whole_lists():
+    found = compare_elements(A, B, clip=encoder).table.set_index("concept")
+    assert "soft_f1" not in found
     for concept in ("owl", "car"):
-        words = [[number(w) for w in ", ".join(x[concept]).split()] for x in (A, B)]
-        va, vb = (nn.functional.normalize(model.table(torch.tensor(row)).detach(), dim=1) for row in words)
-        cosine = va @ vb.T
-        assert found.loc[concept, "bertscore_precision"] == pytest.approx(float(cosine.max(1).values.mean()), abs=1e-5)
-        assert found.loc[concept, "bertscore_recall"] == pytest.approx(float(cosine.max(0).values.mean()), abs=1e-5)
+        va, vb = (encoder([", ".join(x[concept])])[0] for x in (A, B))
+        cosine = np.dot(va, vb) / np.sqrt(np.dot(va, va) * np.dot(vb, vb))
+        assert found.loc[concept, "clip_cosine"] == pytest.approx(cosine)
+
+
+def test_intervals_are_those_of_concepts_drawn_again():
+    many = {f"c{i}": ["a", "b", "c"][: 1 + i % 3] for i in range(30)}
+    other = {f"c{i}": ["a", "x", "c"][: 1 + i % 3] for i in range(30)}
+    found = compare_elements(many, other)
+    intervals = found.intervals(replicates=4000, seed=1)
+    f1 = found.table["exact_f1"].to_numpy()
+    half = 1.96 * f1.std() / np.sqrt(30)  # the normal approximation of the bootstrap of a mean
+    assert intervals["exact_f1"].low == pytest.approx(f1.mean() - half, abs=0.1 * half)
+    assert intervals["exact_f1"].high == pytest.approx(f1.mean() + half, abs=0.1 * half)
+    assert intervals == found.intervals(replicates=4000, seed=1)
+    with pytest.raises(ValueError, match="one replicate or more"):
+        found.intervals(replicates=0)
 
 
 @pytest.mark.data

@@ -43,6 +43,15 @@ def test_the_defaults_resolve_completely(command):
     OmegaConf.to_container(compose(command), resolve=True, throw_on_missing=True)
 
 
+def test_an_extraction_needs_the_name_of_a_model_alone():
+    config = compose("extract", ["extractor.client.model=m/1"])
+    plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    assert plain["to"].startswith("outputs/extract/m_1-")
+    for path, node in targets(plain, ""):
+        check_target(node["_target_"], path)
+        check_keywords(node, path)
+
+
 def test_every_group_of_the_promise_is_there():
     promised = {
         "backbone",

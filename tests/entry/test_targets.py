@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 
 from humanlike.entry.conf import compose
 from humanlike.entry.targets import TargetError, build
@@ -86,3 +87,10 @@ def test_values_of_a_wrong_type_are_named_with_their_key(overrides, words):
 def test_the_group_of_a_refused_target_is_named():
     with pytest.raises(TargetError, match=r"asks for 'os\.system' \(at backbone\)"):
         build(compose("evaluate", ["backbone._target_=os.system"]).backbone)
+
+
+def test_what_has_no_default_is_named_in_full():
+    whole = OmegaConf.create({"judge": {"_target_": "humanlike.elements.prompts.Prompt", "name": "n", "user": "???"}})
+    with pytest.raises(TargetError, match=r"^judge\.user has no default: give it on the command line, judge\.user="):
+        build(whole.judge)
+    assert build(whole.judge, user="u").user == "u"

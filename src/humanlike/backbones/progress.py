@@ -11,17 +11,25 @@ class Progress:
     """A bar on a terminal; elsewhere (a log file, a cluster job) one line every ten seconds.
 
     Args:
-        total: Number of images.
+        total: Number of images, or of something else.
         label: What is done.
         enabled: False: say nothing.
         stream: Where to write; standard error if None.
         interval_s: Seconds between lines where there is no terminal.
+        unit: What is counted.
     """
 
     def __init__(
-        self, total: int, label: str, enabled: bool = True, stream: TextIO | None = None, interval_s: float = 10.0
+        self,
+        total: int,
+        label: str,
+        enabled: bool = True,
+        stream: TextIO | None = None,
+        interval_s: float = 10.0,
+        unit: str = "images",
     ) -> None:
         self.total = total
+        self.unit = unit
         self.label = label
         self.stream = stream or sys.stderr
         self.enabled = enabled and total > 0
@@ -53,7 +61,7 @@ class Progress:
         rate = self.done / elapsed_s if elapsed_s > 0 else 0.0
         left = f"{duration((self.total - self.done) / rate)} left" if rate > 0 else "time left unknown"
         share = "" if not self.is_terminal else f"[{'#' * (20 * self.done // self.total):<20}] "
-        return f"{self.label} {share}{self.done}/{self.total} images, {rate:.1f} images/s, {left}"
+        return f"{self.label} {share}{self.done}/{self.total} {self.unit}, {rate:.1f} {self.unit}/s, {left}"
 
     def _write(self, line: str) -> None:
         self.stream.write(f"\r{line:<100}" if self.is_terminal else f"{line}\n")

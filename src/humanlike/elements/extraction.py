@@ -5,7 +5,7 @@ Every sample is checked against a schema and kept under model, prompt and class,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,9 @@ from humanlike.elements.endpoint_judge_answers import presence_answer, presence_
 from humanlike.elements.extraction_words import normal
 from humanlike.elements.lists import ElementLists
 from humanlike.elements.prompts import Prompt, listed, spoken
+
+Told = Callable[[str, int, int], None]
+"""What is asked ("lists", "inside"), how many of its questions are settled, of how many."""
 
 SEEN, INSIDE = "visible", "inside"
 LONGEST_LIST = 60
@@ -106,11 +109,12 @@ class ElementExtractor:
         filtered = f", inside by {self.internal_prompt.source}" if self.internal_prompt else ""
         return f"prompt {self.prompt.source}, {self.samples} samples, share {self.share:g}{filtered}"
 
-    def extract(self, concepts: Sequence[str] | Mapping[str, str]) -> ExtractedElements:
+    def extract(self, concepts: Sequence[str] | Mapping[str, str], told: Told | None = None) -> ExtractedElements:
         """Lists for some concepts.
 
         Args:
             concepts: Concepts; or concept → how to say it, where a name is not clear ("mouse2": "computer mouse").
+            told: Called as questions are settled, from this thread.
 
         Raises:
             ValueError: Two concepts are said alike.
@@ -118,10 +122,10 @@ class ElementExtractor:
         """
         said = dict(concepts) if isinstance(concepts, Mapping) else {c: spoken(c) for c in concepts}
         self._distinct(said)
-        answers, failed = self._sampled(said)
+        answers, failed = self._sampled(said, told)
         votes = {concept: _votes(named, concept, said[concept]) for concept, named in answers.items()}
         chosen = {concept: self._voted(table) for concept, table in votes.items()}
-        inside = self._inside({c: t["element"][t["kept"]].tolist() for c, t in chosen.items()}, said)
+        inside = self._inside({c: t["element"][t["kept"]].tolist() for c, t in chosen.items()}, said, told)
         tables = [_filtered(table, inside.get(concept)) for concept, table in chosen.items()]
         for concept, table in zip(chosen, tables, strict=True):
             if not table["kept"].any():
@@ -141,10 +145,10 @@ class ElementExtractor:
                 )
             seen[words] = concept
 
-    def _sampled(self, said: Mapping[str, str]) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
+    def _sampled(self, said: Mapping[str, str], told: Told | None) -> tuple[dict[str, list[list[str]]], dict[str, str]]:
         """Concept → samples, and concept → why there are too few."""
         asked = [(concept, sample) for concept in said for sample in range(self.samples)]
-        outcomes = self._outcomes(self._list_questions(asked, said), len(asked))
+        outcomes = self._outcomes("lists", self._list_questions(asked, said), len(asked), told)
         found: dict[str, list[list[str]]] = {concept: [] for concept in said}
         reasons: dict[str, str] = {}
         for (concept, _), outcome in zip(asked, outcomes, strict=True):
@@ -180,12 +184,14 @@ class ElementExtractor:
         reason = np.where(kept, "", np.where(enough, f"more than {self.most} elements", "too few votes"))
         return table.assign(kept=kept, reason=reason)
 
-    def _inside(self, elements: Mapping[str, list[str]], said: Mapping[str, str]) -> dict[str, dict[str, bool]]:
+    def _inside(
+        self, elements: Mapping[str, list[str]], said: Mapping[str, str], told: Told | None
+    ) -> dict[str, dict[str, bool]]:
         """Concept → element → whether it lies inside; concepts without an answer are left out."""
         if self.internal_prompt is None:
             return {}
         asked = [concept for concept, names in elements.items() if names]
-        outcomes = self._outcomes(self._inside_questions(asked, elements, said), len(asked))
+        outcomes = self._outcomes("inside", self._inside_questions(asked, elements, said), len(asked), told)
         return {c: o.answer["present"] for c, o in zip(asked, outcomes, strict=True) if o.answer is not None}
 
     def _inside_questions(
@@ -203,9 +209,13 @@ class ElementExtractor:
                 correction=self.internal_prompt.correction,
             )
 
-    def _outcomes(self, questions: Iterator[Question], count: int) -> list[Outcome]:
+    def _outcomes(self, what: str, questions: Iterator[Question], count: int, told: Told | None) -> list[Outcome]:
         """What came of the questions, in their order."""
-        found = {outcome.index: outcome for outcome in self.client.ask_all(questions)}
+        found: dict[int, Outcome] = {}
+        for outcome in self.client.ask_all(questions):
+            found[outcome.index] = outcome
+            if told is not None:
+                told(what, len(found), count)
         return [found[i] for i in range(count)]
 
 

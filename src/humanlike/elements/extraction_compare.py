@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from humanlike.elements.bertscore import Tokens, bertscore
 from humanlike.elements.extraction_words import head, normal
 from humanlike.elements.prompts import spoken
+from humanlike.rng import generator
+from humanlike.stats.intervals import Interval, basic
 
 Encoder = Callable[[Sequence[str]], Any]
 """Texts → (M, D) vectors, as an array or a tensor; for example `TextTower(…).embed`."""
@@ -27,7 +30,8 @@ class ElementComparison:
 
     Attributes:
         table: One row a shared concept: `concept`, `num_a`, `num_b`, then `exact_…`, `lemma_…` and `head_…`
-            precision, recall and f1; with an encoder `soft_…` and `text_cosine`; with BERTScore `bertscore_…`.
+            precision, recall and f1; with an encoder `soft_…` and `text_cosine`; with CLIP's text tower `clip_cosine`;
+            with BERTScore `bertscore_…`.
         only_a: Concepts that only the first source has.
         only_b: Concepts that only the second source has.
         sources: Names of the two.
@@ -43,27 +47,49 @@ class ElementComparison:
         """Means over shared concepts, every concept counting alike."""
         return {str(k): float(v) for k, v in self.table.drop(columns="concept").mean().items()}
 
+    def intervals(self, replicates: int = 2000, seed: int = 0, level: float = 0.95) -> dict[str, Interval]:
+        """Basic bootstrap intervals of the means over concepts, which are drawn with replacement.
+
+        Args:
+            replicates: Number of resamples.
+            seed: Seed of the resamples, one and the same for every column.
+            level: Coverage asked for, in (0, 1).
+
+        Raises:
+            ValueError: There are no replicates.
+        """
+        if replicates < 1:
+            raise ValueError(f"intervals need one replicate or more, got {replicates}")
+        values_CK = self.table.drop(columns="concept").to_numpy(dtype=np.float64)
+        count = len(values_CK)
+        drawn_RC = generator(seed, "compare_elements").multinomial(count, np.full(count, 1 / count), size=replicates)
+        means_RK = drawn_RC @ values_CK / count
+        return {name: basic(mean, means_RK[:, k], level) for k, (name, mean) in enumerate(self.means.items())}
+
 
 def compare_elements(
     a: Mapping[str, Sequence[str]],
     b: Mapping[str, Sequence[str]],
     encoder: Encoder | None = None,
-    bertscore: Mapping[str, Any] | None = None,
+    clip: Encoder | None = None,
+    tokens: Tokens | None = None,
+    idf: bool = False,
     element_text: str = "{element}",
     list_text: str = "{elements}",
 ) -> ElementComparison:
     """Compare two sources over the concepts that both have.
 
     Soft precision is the mean over A of the largest cosine with an element of B, soft recall the same with A and B
-    exchanged, soft F1 their harmonic mean. `text_cosine` is the cosine between the vectors of the two whole lists.
-    BERTScore is torchmetrics', of the whole lists.
+    exchanged, soft F1 their harmonic mean. `text_cosine` and `clip_cosine` are cosines between the vectors of the two
+    whole lists. BERTScore is that of the whole lists, a's the candidate.
 
     Args:
         a: Concept → elements, the source that is judged.
         b: The source that it is held against.
         encoder: Text encoder for the soft scores and the cosine.
-        bertscore: Arguments of `torchmetrics.functional.text.bert_score`, such as model_name_or_path (which needs
-            transformers), or model, user_tokenizer and user_forward_fn; None: no BERTScore.
+        clip: Text tower of CLIP, `TextTower(…).embed`, for its own cosine.
+        tokens: Encoder of tokens, `TransformerText(…).tokens`, for BERTScore; see `bertscore`.
+        idf: Whether rare tokens weigh more in BERTScore.
         element_text: What is encoded of an element, with {element} and, where wanted, {label}.
         list_text: What is encoded of a list, with {elements} and, where wanted, {label}.
 
@@ -88,9 +114,17 @@ def compare_elements(
             {**row, **_by_meaning(spoken(c), a[c], b[c], vectors.unit, element_text, list_text)}
             for c, row in zip(shared, rows, strict=True)
         ]
-    if bertscore is not None:
-        in_a, in_b = ([_text(list_text, spoken(c), x[c]) for c in shared] for x in (a, b))
-        rows = [{**row, **more} for row, more in zip(rows, _bertscores(in_a, in_b, bertscore), strict=True)]
+    whole = [[_text(list_text, spoken(c), x[c]) for c in shared] for x in (a, b)]
+    if clip is not None:
+        unit = _Vectors(clip).unit
+        cosines = (unit(whole[0]) * unit(whole[1])).sum(1)
+        rows = [{**row, "clip_cosine": float(cosine)} for row, cosine in zip(rows, cosines, strict=True)]
+    if tokens is not None:
+        scores = bertscore(whole[0], whole[1], tokens, idf)
+        rows = [
+            {**row, **{f"bertscore_{kind}": score[kind] for kind in KINDS}}
+            for row, score in zip(rows, scores, strict=True)
+        ]
     names = tuple(str(getattr(x, "source", "unnamed")) for x in (a, b))
     only_a, only_b = tuple(c for c in a if c not in b), tuple(c for c in b if c not in a)
     return ElementComparison(pd.DataFrame(rows), only_a, only_b, (names[0], names[1]))
@@ -152,14 +186,3 @@ def _by_meaning(
 
 def _text(template: str, label: str, elements: Sequence[str]) -> str:
     return template.format(label=label, elements=", ".join(elements))
-
-
-def _bertscores(a: list[str], b: list[str], options: Mapping[str, Any]) -> list[dict[str, float]]:
-    """One pair at a time, so that padding and order of a batch cannot matter."""
-    from torchmetrics.functional.text.bert import bert_score
-
-    found = []
-    for one, other in zip(a, b, strict=True):
-        scores = bert_score([one], [other], **options)
-        found.append({f"bertscore_{kind}": float(np.asarray(scores[kind]).reshape(-1)[0]) for kind in KINDS})
-    return found

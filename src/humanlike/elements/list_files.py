@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
-TEXT = "tag:yaml.org,2002:str"
+TEXT, NULL = "tag:yaml.org,2002:str", "tag:yaml.org,2002:null"
+_PLAIN = re.compile(r"[a-z][a-z' -]*[a-z]")
 HEADER = ("superordinate", "author", "reviewed", "licence")
 
 
@@ -105,7 +108,35 @@ def read_list_file(path: str | Path) -> ListFile:
     return ListFile(path, header, _entries(fields["concepts"], path), exceptions)
 
 
+def list_file_text(entries: Mapping[str, Sequence[str]], header: Mapping[str, str], about: str = "") -> str:
+    """A file that `read_list_file` reads.
+
+    Args:
+        entries: Concept → elements.
+        header: Fields of `HEADER`.
+        about: Lines of a comment at its start.
+
+    Example:
+        >>> print(list_file_text({"owl": ["beak", "wing"], "off": ["knob"]}, {"author": "A. Person"}), end="")
+        author: "A. Person"
+        concepts:
+          owl: [beak, wing]
+          "off": [knob]
+    """
+    lines = [f"# {line}" for line in about.splitlines()]
+    lines += [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in header.items()]
+    lists = [f"  {scalar(c)}: [{', '.join(map(scalar, elements))}]" for c, elements in entries.items()]
+    return "\n".join([*lines, "concepts:", *lists]) + "\n"
+
+
+def scalar(word: str) -> str:
+    """A word as YAML reads it back: in quotes where it would be taken for something else (no, off, 1)."""
+    return word if _PLAIN.fullmatch(word) and yaml.safe_load(word) == word else json.dumps(word, ensure_ascii=False)
+
+
 def _entries(node: yaml.Node, path: Path) -> tuple[Entry, ...]:
+    if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
+        return ()  # every list is a comment
     found = []
     for concept, value in _pairs(node, path, "concepts"):
         if not isinstance(value, yaml.SequenceNode):

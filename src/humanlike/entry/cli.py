@@ -1,4 +1,4 @@
-"""The `humanlike` command: evaluate, train, study, gather, survey, agreement, layers, prefetch, convert."""
+"""The `humanlike` command: evaluate, train, study, gather, survey, agreement, extract, layers, prefetch, convert."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike report RUN …              runs of all benchmarks on one page: shares of the ceiling, rank groups, records
   humanlike survey SOURCE OUT         a page on which people order or rate sketches, without a server
   humanlike agreement RUN FILE …      how far people's orders or ratings agree with a run's scores
+  humanlike extract [key=value …]     lists of elements from a language model, with a file for people to review
+  humanlike compare-elements A B …    how alike lists of elements are: by words, by meaning, with intervals
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth
   humanlike verify RUN                replay a score from its record; name the first stage that differs
   humanlike plan [key=value …]        minutes, memory, disk, requests and tokens before starting
@@ -44,6 +46,8 @@ def main() -> None:
         "report": _report,
         "survey": _survey,
         "agreement": _agreement,
+        "extract": _extract,
+        "compare-elements": _compare_elements,
         "layers": _layers,
         "verify": _verify,
         "plan": _plan,
@@ -98,6 +102,20 @@ def _survey(arguments: list[str]) -> None:
 def _agreement(arguments: list[str]) -> None:
     with _plain_errors(arguments):
         from humanlike.entry.agreement import main as run
+
+        run(arguments)
+
+
+def _extract(arguments: list[str]) -> None:
+    sys.argv = ["humanlike extract", *arguments]
+    from humanlike.entry.extract import main as run
+
+    run()
+
+
+def _compare_elements(arguments: list[str]) -> None:
+    with _plain_errors(arguments):
+        from humanlike.entry.compare_elements import main as run
 
         run(arguments)
 

@@ -42,6 +42,7 @@ def prepare(config: DictConfig) -> None:
     # Lightning sets the level of its root logger when imported, so the loggers below it are set, which stay.
     for name in ("utilities.rank_zero", "accelerators.cuda", "trainer.connectors.signal_connector"):
         logging.getLogger(f"pytorch_lightning.{name}").setLevel(logging.WARNING)
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # a line a request otherwise, ten thousand for a judge
     warnings.filterwarnings("ignore", message=".*LeafSpec.*is deprecated.*")
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     warnings.filterwarnings("ignore", message=".*srun. command is available.*")

@@ -73,6 +73,10 @@ def build(config: Any, **extra: Any) -> Any:
 
     plain = OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
     root = str(config._get_full_key("") or "") if OmegaConf.is_config(config) else ""
+    absent = OmegaConf.missing_keys(config) if OmegaConf.is_config(config) else set()
+    lacking = sorted(absent - {f"{root}.{key}".lstrip(".") for key in extra})
+    if lacking:
+        raise TargetError(f"{lacking[0]} has no default: give it on the command line, {lacking[0]}=VALUE")
     found = list(targets(plain, root))
     for path, node in found:
         check_target(node["_target_"], path)

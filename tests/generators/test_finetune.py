@@ -17,6 +17,9 @@ from humanlike.generators.finetune_monitor import GapMonitor, means, read_drawin
 from humanlike.metrics.functional.sea import sea
 from humanlike.readouts.checkpoint_io import AtomicCheckpointIO
 
+# Where SLURM is installed, Lightning says so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*srun.*command is available.*")
+
 
 def tuning(generator, critic, **settings):
     return FineTuning(generator, critic, **({"size": 32, "sketches": 4, "schedule_steps": 10} | settings))

@@ -61,6 +61,27 @@ def saved_critic(file: str | Path, backbone: Backbone, **others: Any) -> Critic:
     return load_critic(file, backbone)
 
 
+def critic_facts(path: str | Path) -> dict[str, Any]:
+    """What a critic's file says of it, without its tensors: labels, layer, backbone, record.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file is damaged or no critic.
+    """
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no critic at {path}; `save_critic` writes one")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+    except SafetensorError as error:
+        raise ValueError(f"{path} is no whole safetensors file ({error})") from error
+    facts: dict[str, Any] = json.loads(metadata.get(KEY, "{}"))
+    if facts.get("schema") != SCHEMA:
+        raise ValueError(f"{path} is no critic: its schema is {facts.get('schema')!r}, not {SCHEMA!r}")
+    return facts
+
+
 def load_critic(path: str | Path, backbone: Backbone) -> Critic:
     """Read a critic for the backbone that it was fitted on.
 
@@ -69,17 +90,9 @@ def load_critic(path: str | Path, backbone: Backbone) -> Critic:
         ValueError: The file is damaged or no critic, or the backbone has other weights.
     """
     path = Path(path).expanduser()
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no critic at {path}; `save_critic` writes one")
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors: dict[str, torch.Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{path} is no whole safetensors file ({error})") from error
-    facts = json.loads(metadata.get(KEY, "{}"))
-    if facts.get("schema") != SCHEMA:
-        raise ValueError(f"{path} is no critic: its schema is {facts.get('schema')!r}, not {SCHEMA!r}")
+    facts = critic_facts(path)
+    with safe_open(path, framework="pt") as file:
+        tensors: dict[str, torch.Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     if backbone.weights_hash != facts["backbone_hash"]:
         raise ValueError(
             f"the critic {path} was fitted on {facts['backbone_name']} with weights {facts['backbone_hash'][:12]}…, "

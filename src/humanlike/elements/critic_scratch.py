@@ -81,17 +81,17 @@ def doodle_judge(
     training = ScratchSettings(steps=steps, seed=seed, **settings)
     counts = {"network": instances, "calibration": calibration_instances, "held_out": held_out_instances}
     key = _key(first, training, counts)
-    with _folder(cache_dir) as root:
+    with critics_folder(cache_dir) as root:
         weights, file = root / f"{key}.weights.safetensors", root / f"{key}.critic.safetensors"
         if weights.is_file() and file.is_file():
-            return load_critic(file, _backbone(weights, len(first.labels), training, name))
+            return load_critic(file, scratch_backbone(weights, len(first.labels), training, name))
         started = time.process_time()
         parts = {part: _part(first.labels, part, n, seed, training.size) for part, n in counts.items()}
         network, elements = train_sketch_net(parts["network"], training)
         with atomic_path(weights) as temporary:
             save_file({k: v.contiguous() for k, v in network.state_dict().items()}, temporary)
-        backbone = _backbone(weights, len(first.labels), training, name)
-        critic = calibrated(_critic(backbone, network, elements, parts["network"], name), parts["calibration"])
+        backbone = scratch_backbone(weights, len(first.labels), training, name)
+        critic = calibrated(scratch_critic(backbone, network, elements, parts["network"], name), parts["calibration"])
         critic.record |= {
             "held_out": accuracy_of(critic, parts["held_out"]),
             "settings": asdict(training),
@@ -180,10 +180,10 @@ def _features(critic: Critic, sketches: Sketches, batch: int = 128) -> torch.Ten
         return torch.cat([critic.features((x.float() / 255).expand(-1, 3, -1, -1)) for x in parts])
 
 
-def _critic(
-    backbone: NetworkBackbone, network: SketchNet, elements: nn.Linear, sketches: Sketches, name: str
+def scratch_critic(
+    backbone: NetworkBackbone, network: Any, elements: nn.Linear, sketches: Sketches, name: str
 ) -> Critic:
-    """The two linear heads as a critic's."""
+    """What `train_sketch_net` gives as a critic: its two linear heads on the backbone that has its weights."""
     head = PresenceHead(network.num_features, annotated_elements(sketches), share=0.0, backbone=backbone)
     linear = network.classifier[1]
     assert isinstance(linear, nn.Linear)
@@ -227,22 +227,30 @@ def _part(concepts: Sequence[str], part: str, instances: int, seed: int, size: i
     return joined(halves, f"doodles for a judge, {part}, seed {seed}")
 
 
-def _backbone(weights: Path, num_classes: int, settings: ScratchSettings, name: str) -> NetworkBackbone:
+def scratch_backbone(
+    weights: Path,
+    num_classes: int,
+    settings: ScratchSettings,
+    name: str,
+    make: Callable[[int, int], Any] = SketchNet,
+    architecture: str = "sketch_net",
+) -> NetworkBackbone:
     """The trained network: pictures as they are, read where its classifier reads."""
     return NetworkBackbone(
-        partial(SketchNet, num_classes, settings.width),
+        partial(make, num_classes, settings.width),
         "pre_logits",
         {"size": settings.size, "crop_pct": 1.0, "mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0)},
         weights,
         name=name,
-        architecture="sketch_net",
+        architecture=architecture,
         classifier="classifier",
-        info={"title": "SketchNet", "data": "doodles", "paradigm": "supervised, from scratch"},
+        info={"title": make.__name__, "data": "doodles", "paradigm": "supervised, from scratch"},
     )
 
 
 @contextmanager
-def _folder(cache_dir: str | Path | None) -> Iterator[Path]:
+def critics_folder(cache_dir: str | Path | None) -> Iterator[Path]:
+    """Where trained critics lie below a cache; without one, a folder for the time being."""
     if cache_dir is None:
         with TemporaryDirectory() as folder:
             yield Path(folder)

@@ -5,9 +5,10 @@ Shapes: N drawings, B drawings a step, D features, L labels, E most elements of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,12 +54,16 @@ class ScratchSettings:
     seed: int = 0
 
 
-def train_sketch_net(sketches: Sketches, settings: ScratchSettings) -> tuple[SketchNet, nn.Linear]:
-    """Train a `SketchNet` on labels and elements together.
+def train_sketch_net(
+    sketches: Sketches, settings: ScratchSettings, make: Callable[[int, int], Any] = SketchNet
+) -> tuple[Any, nn.Linear]:
+    """Train a network for drawings on labels and elements together.
 
     Args:
         sketches: Square pictures with annotated elements.
         settings: How.
+        make: Makes the network from the number of labels and `settings.width`; like `SketchNet` it has a `trunk`, a
+            `classifier` and `num_features`.
 
     Returns:
         The network, in evaluation mode, and its head of elements: D features → P pairs.
@@ -70,7 +75,7 @@ def train_sketch_net(sketches: Sketches, settings: ScratchSettings) -> tuple[Ske
     column_LE = torch.from_numpy(pairs.pair_KE[pairs.concept_positions(sketches.labels)])
     generator = torch_generator(settings.seed, "scratch", "order")
     with _fixed_arithmetic(settings.seed):
-        network = SketchNet(len(sketches.labels), settings.width).to(memory_format=torch.channels_last)
+        network = make(len(sketches.labels), settings.width).to(memory_format=torch.channels_last)
         elements = nn.Linear(network.num_features, len(pairs.pairs))
         parameters = [*network.parameters(), *elements.parameters()]
         optimizer = torch.optim.AdamW(parameters, settings.lr, weight_decay=settings.weight_decay)

@@ -15,7 +15,8 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 
 from humanlike.elements.critic import Critic, fit_critic
-from humanlike.elements.critic_file import load_critic, save_critic
+from humanlike.elements.critic_drawn import network_file, save_drawn_critic, saved_drawn_critic
+from humanlike.elements.critic_file import save_critic, saved_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
 from humanlike.entry.several_processes import guard
 from humanlike.entry.train_generator_files import Watch, spread_over, write_page, write_sketches
@@ -60,6 +61,9 @@ def train_generator(
     tuned: Sequence[str] | None = None,
     optimizer: Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer] | None = None,
     gradient_clip: float = 1.0,
+    gate_flips: int = 6,
+    exemplar_share: float = 0.4,
+    weigh_every: int = 100,
     judge_every: int = 100,
     judged_per_concept: int = 8,
     largest_gap: float = 0.3,
@@ -104,6 +108,9 @@ def train_generator(
         tuned: See `FineTuning`.
         optimizer: See `FineTuning`.
         gradient_clip: Largest norm of a gradient; larger ones are scaled down.
+        gate_flips: See `FineTuning`.
+        exemplar_share: See `FineTuning`.
+        weigh_every: See `FineTuning`.
         judge_every: Steps between readings by the judge and checkpoints.
         judged_per_concept: Sketches a concept that are read.
         largest_gap: Hack gap above which fine-tuning stops, see `GapMonitor`.
@@ -166,6 +173,9 @@ def train_generator(
             tuned,
             optimizer or partial(torch.optim.AdamW, lr=3e-3, weight_decay=0.0),
             steps,
+            gate_flips,
+            exemplar_share,
+            weigh_every,
             seed,
         )
         tracking = SketchTracking(loggers)
@@ -193,8 +203,8 @@ def train_generator(
         "cpu_seconds": watch.cpu,
         "seconds": watch.wall,
         "dataset": data.name,
-        "backbone": backbone.name,
-        "weights_hash": backbone.weights_hash,
+        "backbone": trained_by.backbone.name,
+        "weights_hash": trained_by.backbone.weights_hash,
         "flags": list(data.flags),
         "settings": {
             "pretrain_steps": pretrain_steps,
@@ -205,6 +215,8 @@ def train_generator(
             "diversity_weight": diversity_weight,
             "tuned": None if tuned is None else list(tuned),
             "gradient_clip": gradient_clip,
+            "gate_flips": gate_flips,
+            "exemplar_share": exemplar_share,
             "seed": seed,
         },
     }
@@ -320,12 +332,12 @@ def _critic(
     folder: Path,
     resume: bool,
 ) -> Critic:
-    """The run's critic, fitted once."""
+    """The run's critic, fitted once; one with a network of its own is saved with that."""
     file = folder / "critic.safetensors"
     if resume and file.is_file():
-        return load_critic(file, backbone)
+        return (saved_drawn_critic if network_file(file).is_file() else saved_critic)(file, backbone=backbone)
     found = make(backbone, data, layer=layer, cache_dir=cache_dir, seed=seed)
-    save_critic(file, found)
+    (save_critic if found.backbone is backbone else save_drawn_critic)(file, found)
     return found
 
 

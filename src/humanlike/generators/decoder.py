@@ -45,7 +45,8 @@ class StrokeDecoder(pl.LightningModule):
     the slots being used (smoothed), and width the mean |log| ratio of pen widths. Drawings are `aligned` first: what
     stands in slot k is the same part of a thing in all of them. After pre-training `fit_codes` keeps the codes of
     training drawings, and new drawings come from around these (Norouzi et al., Exemplar VAE, NeurIPS 2020): with a
-    small β the codes keep detail, and need not look like N(0, 1).
+    small β the codes keep detail, and need not look like N(0, 1). Fine-tuning may make some exemplars likelier than
+    others (`weigh`).
 
     Logged: `train_loss`, `val_loss` and their parts.
 
@@ -72,6 +73,7 @@ class StrokeDecoder(pl.LightningModule):
     code_CMZ: torch.Tensor
     spread_CZ: torch.Tensor
     count_C: torch.Tensor
+    weight_CM: torch.Tensor
     batches_seen: torch.Tensor
 
     def __init__(
@@ -109,6 +111,7 @@ class StrokeDecoder(pl.LightningModule):
         self.register_buffer("code_CMZ", torch.zeros(len(self.concepts), exemplars, code))
         self.register_buffer("spread_CZ", torch.ones(len(self.concepts), code))
         self.register_buffer("count_C", torch.ones(len(self.concepts), dtype=torch.int64))
+        self.register_buffer("weight_CM", torch.eye(1, exemplars).repeat(len(self.concepts), 1))
         self.register_buffer("batches_seen", torch.zeros((), dtype=torch.int64))
 
     def _build(self, concepts: int, curves: int, width: int, depth: int, heads: int, code: int) -> None:
@@ -140,10 +143,32 @@ class StrokeDecoder(pl.LightningModule):
 
     def draw(self, concept_B: torch.Tensor, noise: torch.Tensor) -> Drawn:
         """Drawings whose codes lie around those of training drawings; see `Generator.draw`."""
-        count = self.count_C[concept_B]
-        chosen = (noise[:, 0] * count).long().clamp(max=count - 1)
+        chosen = self._chosen(concept_B, noise)
         z_BZ = self.code_CMZ[concept_B, chosen] + self.spread * self.spread_CZ[concept_B] * noise[:, 1:]
         return self.decode(concept_B, z_BZ)
+
+    def _chosen(self, concept_B: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+        """(B,) exemplar that each drawing comes from."""
+        sum_BM = self.weight_CM[concept_B].cumsum(1)
+        chosen = (sum_BM <= noise[:, :1] * sum_BM[:, -1:]).sum(1)
+        return chosen.clamp(max=self.count_C[concept_B] - 1)
+
+    def exemplars(self) -> tuple[torch.Tensor, Drawn]:
+        """See `Exemplars.exemplars`."""
+        concept_N = torch.arange(len(self.concepts), device=self.device).repeat_interleave(self.count_C)
+        code_NZ = torch.cat([code[:count] for code, count in zip(self.code_CMZ, self.count_C.tolist(), strict=True)])
+        return concept_N, self.decode(concept_N, code_NZ)
+
+    @torch.no_grad()
+    def weigh(self, weight_N: torch.Tensor) -> None:
+        """See `Exemplars.weigh`."""
+        for c, own in enumerate(weight_N.split(self.count_C.tolist())):
+            self.weight_CM[c, : len(own)] = own.to(self.weight_CM)
+
+    def equally(self, concept_B: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+        """See `Exemplars.equally`."""
+        place = (self._chosen(concept_B, noise) + 0.5) / self.count_C[concept_B]
+        return torch.cat([place.to(noise)[:, None], noise[:, 1:]], 1)
 
     def decode(self, concept_B: torch.Tensor, z_BZ: torch.Tensor) -> Drawn:
         """Drawings of given codes."""
@@ -260,6 +285,8 @@ class StrokeDecoder(pl.LightningModule):
             keys = [address_seed(self.seed, "exemplars", int(i)) for i in index_N[row]]
             row = row[sorted(range(len(row)), key=keys.__getitem__)][: self.code_CMZ.shape[1]]
             self.code_CMZ[c, : len(row)], self.count_C[c] = code_NZ[row], len(row)
+            self.weight_CM[c] = 0
+            self.weight_CM[c, : len(row)] = 1 / len(row)
             self.spread_CZ[c] = code_NZ[row].std(0, correction=0)
 
 

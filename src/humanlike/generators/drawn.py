@@ -6,15 +6,18 @@ Legend: B sketches, K curves.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 
 from humanlike.data.strokes import Strokes
 
+TEMPERATURE = 2.0
+"""Of the gates' slope: curves that are surely on or off feel a loss as well."""
 
-def straight_through(logit: torch.Tensor, temperature: float = 2.0) -> torch.Tensor:
+
+def straight_through(logit: torch.Tensor, temperature: float = TEMPERATURE) -> torch.Tensor:
     """1 where the logit is positive, else 0, with the gradient of σ(logit / temperature).
 
     A curve is drawn or not: with its probability as opacity, training would end in grey ghosts that a critic sees and a
@@ -49,9 +52,13 @@ class Drawn:
     stroke_BK: torch.Tensor | None = None
     extra: Any = None
 
-    def for_training(self) -> Strokes:
-        """Strokes as they would be kept, with gradients to points, widths and on-logits (see `straight_through`)."""
-        gate = straight_through(self.on_logit_BK)
+    def for_training(self, through: bool = True) -> Strokes:
+        """Strokes as they would be kept, with gradients to points and widths.
+
+        Args:
+            through: With gradients to on-logits too, see `straight_through`.
+        """
+        gate = straight_through(self.on_logit_BK) if through else (self.on_logit_BK > 0).to(self.width_BK.dtype)
         return Strokes(self.points_BK42, self.width_BK, gate, stroke_BK=self.stroke_BK)
 
     def strokes(self) -> Strokes:
@@ -61,21 +68,10 @@ class Drawn:
             self.points_BK42.detach(), self.width_BK.detach(), 1.0, self.on_logit_BK.detach(), stroke_BK=stroke
         )
 
-    def repeated(self, times: int) -> Drawn:
-        """Every sketch `times` times, one after the other: for several views of each."""
-
-        def again(x: torch.Tensor) -> torch.Tensor:
-            return x.repeat_interleave(times, dim=0)
-
-        stroke = None if self.stroke_BK is None else again(self.stroke_BK)
-        return replace(
-            self,
-            points_BK42=again(self.points_BK42),
-            width_BK=again(self.width_BK),
-            on_logit_BK=again(self.on_logit_BK),
-            stroke_BK=stroke,
-            extra=None,
-        )
+    def at(self, rows: torch.Tensor) -> Drawn:
+        """Some of the sketches."""
+        stroke = None if self.stroke_BK is None else self.stroke_BK[rows]
+        return Drawn(self.points_BK42[rows], self.width_BK[rows], self.on_logit_BK[rows], stroke)
 
 
 @runtime_checkable

@@ -16,12 +16,18 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
+from humanlike.data.strokes import Strokes
 from humanlike.generators.augment import Views
 from humanlike.generators.diversity import DiversityLoss
 from humanlike.generators.drawn import Drawn, Generator
+from humanlike.generators.exemplars import Exemplars, tilted
+from humanlike.generators.gates import chosen_curves, gate_loss
 from humanlike.generators.rasterizer import DEFAULT_SOFTNESS, rasterize
 from humanlike.losses import SEALoss
 from humanlike.rng import generator as addressed
+
+READ_AT_ONCE = 32
+"""Exemplars a critic looks at in one pass."""
 
 
 class SketchCritic(Protocol):
@@ -68,6 +74,11 @@ class FineTuning(pl.LightningModule):
         optimizer: None: AdamW, learning rate 3e-4, no weight decay.
         schedule_steps: Steps over which the learning rate falls to a tenth, after a rise over the first 20; None: it
             stays.
+        gate_flips: Curves of every sketch and step whose gate is turned to see what that does, see `gates`; 0: gates
+            learn by slopes passed straight through, if at all.
+        exemplar_share: Share of its exemplars that a generator which has any (see `Exemplars`) is left with: every
+            `weigh_every` steps their prior is `tilted` by the loss of each. 1: all stay equally likely.
+        weigh_every: Steps.
         seed: Of what is drawn and how it is viewed.
 
     Raises:
@@ -93,6 +104,9 @@ class FineTuning(pl.LightningModule):
         tuned: Sequence[str] | None = None,
         optimizer: Callable[[Iterable[nn.Parameter]], Optimizer] | None = None,
         schedule_steps: int | None = None,
+        gate_flips: int = 0,
+        exemplar_share: float = 1.0,
+        weigh_every: int = 100,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -117,6 +131,7 @@ class FineTuning(pl.LightningModule):
         self.stay_weight, self.diversity_weight, self.softness = stay_weight, diversity_weight, softness
         self._make_optimizer = optimizer or partial(torch.optim.AdamW, lr=3e-4, weight_decay=0.0)
         self.schedule_steps = schedule_steps
+        self.gate_flips, self.exemplar_share, self.weigh_every = gate_flips, exemplar_share, weigh_every
         self.register_buffer("steps_done", torch.zeros((), dtype=torch.int64))
 
     @property
@@ -147,14 +162,20 @@ class FineTuning(pl.LightningModule):
         """Draw, look, judge."""
         del batch, batch_idx
         step = int(self.steps_done)
+        if self.exemplar_share < 1 and step % self.weigh_every == 0 and isinstance(self.generator, Exemplars):
+            self._weigh_exemplars(step)
         self.steps_done += 1
         numbers, concept_B = self.requests(step, self.global_rank, self.trainer.world_size)
         noise = self.generator.noise(numbers, self.seed, "finetune")
         drawn = self.generator.draw(concept_B, noise)
         with torch.no_grad():
-            reference = self.reference.draw(concept_B, noise)
+            same = self.generator.equally(concept_B, noise) if isinstance(self.generator, Exemplars) else noise
+            reference = self.reference.draw(concept_B, same)
             reference_canvas = rasterize(reference.for_training(), self.size, softness=self.softness)
         parts = self.losses(drawn, reference, reference_canvas, concept_B, step)
+        if self.gate_flips:
+            curves = chosen_curves(drawn, self.gate_flips, self.seed, step, numbers)
+            parts["loss"] = parts["loss"] + gate_loss(drawn, curves, partial(self._loss_of_each, concept_B, step))
         self.log_dict({k: v.detach() for k, v in parts.items()}, sync_dist=True, batch_size=self.sketches)
         return parts["loss"]
 
@@ -162,7 +183,7 @@ class FineTuning(pl.LightningModule):
         self, drawn: Drawn, reference: Drawn, reference_canvas: torch.Tensor, concept_B: torch.Tensor, step: int
     ) -> dict[str, torch.Tensor]:
         """The loss, its parts and what the critic saw, as means."""
-        canvas = rasterize(drawn.for_training(), self.size, softness=self.softness)
+        canvas = rasterize(drawn.for_training(through=not self.gate_flips), self.size, softness=self.softness)
         seen = self.views(canvas, self.seed, step)
         names = [self.generator.concepts[c] for c in concept_B.tolist()] * len(seen)
         reading = self.critic(seen.flatten(0, 1).expand(-1, 3, -1, -1), names)
@@ -179,6 +200,25 @@ class FineTuning(pl.LightningModule):
             "critic_v": (present / reading.mask_BE.sum(1)).mean(),
             "curves": (drawn.on_logit_BK > 0).float().sum(1).mean(),
         }
+
+    @torch.no_grad()
+    def _loss_of_each(self, concept_B: torch.Tensor, step: int, strokes: Strokes, owner: list[int]) -> torch.Tensor:
+        """(n,) SEA loss of sketches in the step's views, each of the concept that its owner has."""
+        loss_of_each = copy.copy(self.loss)
+        loss_of_each.reduction = "none"
+        names = [self.generator.concepts[c] for c in concept_B[owner].tolist()]
+        canvas = rasterize(strokes, self.size, softness=self.softness)
+        readings = [self.critic(view.expand(-1, 3, -1, -1), names) for view in self.views(canvas, self.seed, step)]
+        return torch.stack([loss_of_each(r.log_p_B, r.presence_logits_BE, r.mask_BE) for r in readings]).mean(0)
+
+    @torch.no_grad()
+    def _weigh_exemplars(self, step: int) -> None:
+        """Tilt the prior over exemplars by the loss of each; all processes find the same."""
+        concept_N, drawn = self.generator.exemplars()
+        parts = []
+        for rows in torch.arange(len(concept_N), device=self.device).split(READ_AT_ONCE):
+            parts.append(self._loss_of_each(concept_N, step, drawn.at(rows).for_training(), rows.tolist()))
+        self.generator.weigh(tilted(torch.cat(parts), concept_N, self.exemplar_share))
 
     @torch.no_grad()
     def draw(self, number_B: Sequence[int], concept_B: torch.Tensor, address: str, before: bool = False) -> Drawn:

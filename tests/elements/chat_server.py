@@ -113,6 +113,15 @@ class Handler(BaseHTTPRequestHandler):
         key = "".join(f"\\u{ord(c):04x}" for c in str(self.headers.get("Authorization")))
         self.reply(200, completion("KEY").replace("KEY", key))
 
+    def unavailable(self, body: dict, seconds) -> None:
+        self.reply(503, json.dumps({"error": {"message": "loading the model"}}), Retry_After=str(seconds))
+
+    def of_kind(self, body: dict, kind) -> None:
+        """A good answer that says it is something else, or nothing."""
+        data = completion(self.server.answer(body)).encode()
+        said = f"Content-Type: {kind}\r\n" if kind else ""
+        self.wfile.write(f"HTTP/1.1 200 OK\r\n{said}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+
     def html(self, body: dict, argument) -> None:
         self.reply(200, "<html>Welcome to the café</html>", "text/html")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,17 +76,21 @@ def source(text: str, min_runs: int = 4) -> ElementLists:
 
 def _measures(given: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments of `compare_elements`, and what goes into the record."""
+    import numpy as np
+
     measures: dict[str, Any] = {"element_text": given.element_text, "list_text": given.list_text}
     record: dict[str, Any] = {"element_text": given.element_text, "list_text": given.list_text}
     offline = given.offline or None
     if given.encoder or given.bertscore:
         from humanlike.elements.text_encoders import TransformerText
+
+        _without_bars()
     if given.encoder:
         encoder = TransformerText(given.encoder, pooling=given.pooling, prefix=given.prefix, offline=offline)
-        measures["encoder"], record["encoder"] = encoder.embed, encoder.source
+        measures["encoder"], record["encoder"] = _remembered(encoder.embed, np.stack), encoder.source
     if given.bertscore:
         tokens = TransformerText(given.bertscore, layer=given.layer, offline=offline)
-        measures |= {"tokens": tokens.tokens, "idf": given.idf}
+        measures |= {"tokens": _remembered(tokens.tokens, list), "idf": given.idf}
         record["bertscore"] = tokens.source.rpartition(", ")[0] + (", idf" if given.idf else "")
     if given.clip:
         from humanlike.backbones.clip_text import TextTower
@@ -95,9 +99,28 @@ def _measures(given: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]
         if not weights:
             raise ValueError(f"--clip is {given.clip!r}; write ARCHITECTURE:WEIGHTS, such as ViT-B-32-quickgelu:openai")
         tower = TextTower(architecture, weights, offline=offline)
-        measures["clip"] = lambda texts: tower.embed(texts).numpy()
+        measures["clip"] = _remembered(lambda texts: tower.embed(texts).numpy(), np.stack)
         record["clip"] = f"{given.clip}@{tower.weights_hash[:12]}"
     return measures, record
+
+
+def _without_bars() -> None:
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
+def _remembered(encode: Callable[[Sequence[str]], Any], gather: Callable[[list[Any]], Any]) -> Any:
+    """An encoder that computes no text twice: every source takes part in several pairs."""
+    known: dict[str, Any] = {}
+
+    def remembered(texts: Sequence[str]) -> Any:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known.update(zip(new, encode(new), strict=True))
+        return gather([known[text] for text in texts])
+
+    return remembered
 
 
 def _row(pair: ElementComparison, given: argparse.Namespace) -> dict[str, Any]:

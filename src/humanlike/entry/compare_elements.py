@@ -142,7 +142,7 @@ def _text(
     if any(c in PUBLISHED for c in shown):
         published = [f"{PUBLISHED[c]:.3f}" if c in PUBLISHED else "-" for c in shown]
         lines.append(" | ".join(["published: GPT-OSS 20B", "GPT-4o", "300", *published]))
-        lines.append("the published values are of other concepts, and their encoders are not named by this table's")
+        lines.append("the published values are of other concepts, and perhaps of other encoders")
     lines += [f"{name}: {record[name]}" for name in ("encoder", "clip", "bertscore") if name in record]
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -113,3 +114,18 @@ def test_measures_of_meaning_name_their_models(compare, files, tmp_path):
     wing, beak, wings, tail, wheel, door = unit
     recall = [np.mean([max(x @ wing, x @ beak) for x in (wings, beak, tail)]), max(wheel @ wheel, wheel @ door)]
     assert record["pairs"][0]["means"]["soft_recall"]["mean"] == pytest.approx(np.mean(recall), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["extract", "compare-elements"])
+def test_help_imports_nothing_heavy(name):
+    """What makes `--help` answer within a second."""
+    heavy = {"torch", "transformers", "pandas", "numpy", "hydra", "omegaconf", "httpx"}
+    code = (
+        f"import sys; sys.argv = ['humanlike', {name!r}, '--help']\n"
+        "from humanlike.entry import cli\n"
+        "try:\n    cli.main()\nexcept SystemExit as left:\n    assert left.code == 0\n"
+        f"assert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"humanlike {name}" in done.stdout

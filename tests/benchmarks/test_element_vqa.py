@@ -183,6 +183,45 @@ def test_a_contrastive_judge_on_real_sketches(shared_data, tmp_path):
     assert score.result.details["judge"]["source"].startswith("contrastive presence")
 
 
+def test_what_a_judge_says_of_itself_stands_in_the_record(data, backbone):
+    class Telling(Erring):
+        def judge(self, sketches, elements, features=None):
+            said = super().judge(sketches, elements)
+            return replace(said, facts={"revision": "c" * 40, "mass_outside_mean": 0.25, "flags": ["judge_leans"]})
+
+    score = scored(data, Telling(0.2, 0.1), backbone)
+    judge = score.result.details["judge"]
+    assert (judge["revision"], judge["mass_outside_mean"]) == ("c" * 40, 0.25)
+    assert judge["source"] == "erring 0"
+    assert judge["pairs"] == score.result.counts["pairs"]
+    assert "judge_leans" in score.result.flags
+
+
+def test_silence_is_no_way_to_a_better_rank(data, backbone):
+    from humanlike.reports.element_vqa_gathered import gathered_warnings
+
+    class Silent(Erring):
+        """Answers what it would get right, and is silent about half of the rest."""
+
+        def judge(self, sketches, elements, features=None):
+            said, truth = super().judge(sketches, elements), AnnotationJudge().judge(sketches, elements)
+            wrong = (said.table["decision"] != truth.table["decision"]).to_numpy()
+            table = said.table.copy()
+            rows = np.flatnonzero(wrong)[::2]
+            table.loc[rows, ["probability", "decision"]] = [np.nan, pd.NA]
+            table.loc[rows, "reason"] = "refused"
+            return replace(said, table=table)
+
+    runs = {"open": scored(data, Erring(0.3, 0.3), backbone), "silent": scored(data, Silent(0.3, 0.3), backbone)}
+    ranks = judge_ranks(runs, replicates=200).set_index(["score", "run"])["rank"]
+    assert ranks["accuracy", "silent"] < ranks["accuracy", "open"]
+    assert ranks["accuracy_over_all", "silent"] == ranks["accuracy_over_all", "open"]
+    (said,) = gathered_warnings(runs)
+    assert "answered between" in said
+    assert "(silent) and 100.0% (open)" in said
+    assert gathered_warnings({"open": runs["open"], "again": runs["open"]}) == []
+
+
 def test_what_cannot_be_judged_is_refused(data, backbone):
     with pytest.raises(ValueError, match="judge=annotation is what judges are held against"):
         scored(data, AnnotationJudge(), backbone)

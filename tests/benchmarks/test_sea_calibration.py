@@ -81,6 +81,8 @@ def run(data, judge, calibration, replicates=200, features=None):
 
 
 SMALL = {"annotated": "own", "sketches": 96, "controls": 2, "replicates": 40}
+RATES_ONLY = {**SMALL, "replicates": 2}
+"""Where corrected SEA is not looked at; its replicates are what takes time."""
 KINDS = {"yes": (0.3, 0.0), "no": (0.0, 0.2), "both": (0.3, 0.2)}
 
 
@@ -176,7 +178,7 @@ def test_a_sketch_has_a_posterior_and_a_perfect_judge_leaves_all_as_it_was(data,
     expected = items.groupby(["concept", "condition"])["sea_corrected"].mean()
     found = cells.set_index(["concept", "condition"])["sea_corrected"]
     pd.testing.assert_series_equal(found.sort_index(), expected.sort_index())
-    perfect = run(data, AnnotationJudge(), {**SMALL, "controls": 2})
+    perfect = run(data, AnnotationJudge(), {**RATES_ONLY, "controls": 2})
     assert "controls_not_asked" in perfect.flags
     np.testing.assert_allclose(perfect.items["sea_corrected"], perfect.items["sea"], atol=1e-12)
     assert perfect.scores["visual_ratio_corrected"].value == pytest.approx(perfect.scores["visual_ratio"].value)
@@ -214,24 +216,36 @@ def test_without_annotation_the_false_positives_are_known_and_nothing_is_correct
 
 
 def test_controls_that_are_easier_than_real_elements_are_not_pooled(data):
-    result = run(data, ErringJudge(0.3, control_false_positive=0.02), SMALL)
+    result = run(data, ErringJudge(0.3, control_false_positive=0.02), RATES_ONLY)
     assert "controls_unlike_annotation" in result.flags
     assert result.details["calibration"]["specificity_from"] == "annotated"
     assert result.scores["judge_specificity"].value == pytest.approx(0.7, abs=0.06)
     assert "yes_biased_judge" in result.flags
-    alone = run(data, ErringJudge(0.3, control_false_positive=0.02), {**SMALL, "specificity": "controls"})
+    alone = run(data, ErringJudge(0.3, control_false_positive=0.02), {**RATES_ONLY, "specificity": "controls"})
     assert alone.scores["judge_specificity"].value == pytest.approx(0.98, abs=0.02)
+
+
+def test_controls_do_not_stand_in_for_an_annotation_that_has_nothing_absent(data):
+    all_drawn = replace(data, elements=data.elements.assign(drawn=True))
+    features = features_of(data)
+    result = run(all_drawn, ErringJudge(0.3), {**RATES_ONLY, "specificity": "annotated"}, features=features)
+    assert "calibration_without_absent" in result.flags
+    assert result.scores["judge_specificity"].value is None
+    assert result.scores["visual_ratio_corrected"].value is None
+    both = run(all_drawn, ErringJudge(0.3), RATES_ONLY, features=features)
+    assert both.details["calibration"]["specificity_from"] == "controls"
+    assert both.scores["judge_specificity"].value == pytest.approx(0.7, abs=0.06)
 
 
 def test_an_annotation_from_a_file(data, tmp_path):
     some = data.elements[data.elements["sketch_id"].isin(data.table["sketch_id"].iloc[::8])]
     some.to_csv(tmp_path / "some.csv", index=False)
-    result = run(data, ErringJudge(0.3), {**SMALL, "annotated": str(tmp_path / "some.csv"), "sketches": None})
+    result = run(data, ErringJudge(0.3), {**RATES_ONLY, "annotated": str(tmp_path / "some.csv"), "sketches": None})
     assert result.details["calibration"]["annotated_sketches"] == len(data) // 8
     other = some.assign(element="tentacle " + some["element"])
     other.to_csv(tmp_path / "other.csv", index=False)
     with pytest.raises(ValueError, match="has none of the elements that are judged"):
-        run(data, ErringJudge(0.3), {**SMALL, "annotated": str(tmp_path / "other.csv")})
+        run(data, ErringJudge(0.3), {**RATES_ONLY, "annotated": str(tmp_path / "other.csv")})
 
 
 def test_bad_settings_are_told():
@@ -239,6 +253,8 @@ def test_bad_settings_are_told():
         SeaBenchmark(calibration={"control": 2})
     with pytest.raises(ValueError, match="nothing to estimate a specificity from"):
         SeaBenchmark(calibration={"annotated": None, "controls": 0})
+    with pytest.raises(ValueError, match="specificity is annotated, but annotated is null"):
+        SeaBenchmark(calibration={"annotated": None, "specificity": "annotated"})
     with pytest.raises(ValueError, match="specificity is 'all'"):
         SeaBenchmark(calibration={"specificity": "all"})
     with pytest.raises(ValueError, match="controls ≥ 0"):

@@ -236,3 +236,22 @@ def test_a_fingerprint_changes_with_what_is_seen_and_not_with_where_it_came_from
 def test_what_is_no_survey_is_refused(make, said):
     with pytest.raises(ValueError, match=said):
         make()
+
+
+def test_times_that_are_no_numbers_are_named(tmp_path):
+    table = pd.DataFrame({"participant": "P1", "item": "t1", "sketch_id": list("abc"), "rank": [1, 2, 3]})
+    table.assign(seconds=[1.5, None, 2.0]).to_csv(tmp_path / "good.csv", index=False)
+    assert read_survey_responses([tmp_path / "good.csv"]).table["seconds"].isna().tolist() == [False, True, False]
+    for wrong in ("soon", "-3"):
+        table.assign(seconds=["1.5", wrong, "2"]).to_csv(tmp_path / "wrong.csv", index=False)
+        with pytest.raises(
+            ValueError, match=rf"seconds in row 2 is '?{wrong}(\.0)?'?; it must be a number of 0 or more"
+        ):
+            read_survey_responses([tmp_path / "wrong.csv"])
+
+
+def test_a_sketch_that_somebody_rated_twice_is_named(tmp_path):
+    table = pd.DataFrame({"participant": "P1", "item": ["s1", "s2"], "sketch_id": "a", "rating": [1, 2]})
+    table.to_csv(tmp_path / "twice.csv", index=False)
+    with pytest.raises(ValueError, match=r"twice\.csv, row 2: 'P1' rated 'a' before, as another item"):
+        read_survey_responses([tmp_path / "twice.csv"])

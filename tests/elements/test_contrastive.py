@@ -126,6 +126,15 @@ def test_prompts_and_concepts_that_do_not_fit_are_named(image, judge):
         judge.bound({"lion": ["mane"]}).presence_logits(torch.zeros(1, 3, 16, 16), ["zebra"])
 
 
+def test_a_backbone_without_words_is_no_such_judge():
+    from humanlike.entry.conf import compose
+    from humanlike.entry.targets import build
+
+    judge = build(compose("evaluate", ["benchmark=sea", "judge=contrastive"]).judge)  # beside the default backbone
+    with pytest.raises(ValueError, match=r"tf_efficientnet_lite0 reads none: take .*backbone=clip_vit_b32"):
+        judge(backbone=None)
+
+
 @pytest.mark.slow
 def test_a_real_pair_of_towers_fits():
     from humanlike.backbones.clip import OpenClipBackbone

@@ -43,10 +43,14 @@ def tree(tmp_path):
     return root
 
 
+def text_of(body):
+    content = body["messages"][-1]["content"]
+    return content if isinstance(content, str) else content[0]["text"]
+
+
 def answer(body):
     """Lists of parts, one of which lies inside, and verdicts that hang on the element's first letter."""
-    text = body["messages"][-1]["content"]
-    text = text if isinstance(text, str) else text[0]["text"]
+    text = text_of(body)
     properties = body["response_format"]["json_schema"]["schema"]["properties"]
     if set(properties) == {"elements"}:
         return json.dumps({"elements": next(parts for name, parts in NAMED.items() if name in text)})
@@ -112,6 +116,44 @@ def test_a_judge_is_calibrated_with_controls_in_the_same_request(tree, chat_serv
     rates = score.result.tables["calibration"].set_index("rate")
     assert rates.loc["specificity, controls", "n"] == 2 * 12
     assert score.result.items["num_elements"].max() == 4
+
+
+def test_an_endpoint_is_held_against_the_annotation(tree, chat_server, tmp_path, monkeypatch):
+    """`benchmark=element_vqa`, every number counted by hand from the files; a sketch that is refused is no answer."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    chat_server.answer = lambda body: "I cannot see that." if "cup" in text_of(body) else answer(body)
+    config = compose(
+        "evaluate",
+        ["benchmark=element_vqa", "dataset=commonsketch", f"dataset.root={tree}", "backbone=random_tiny",
+         "judge=endpoint", "judge.client.model=gpt-4o", f"judge.client.base_url={chat_server.base_url}",
+         "benchmark.replicates=20", f"paths.cache={tmp_path / 'cache'}"],
+    )  # fmt: skip
+    benchmark = build(config.benchmark)
+    score = score_from_config(config, benchmark=benchmark)[0]
+    benchmark.judge.client.close()
+    lines = [json.loads(line) for line in (tree / "annotations.jsonl").read_text().splitlines()]
+    pairs = [(line["class"], e, bool(drawn)) for line in lines
+             for e, drawn in zip(CLASSES[line["class"]]["elements"], line["present"], strict=True)]  # fmt: skip
+    said = [(e[0] < "n", drawn) for concept, e, drawn in pairs if concept != "cup"]
+    both, called, drawn = (sum(map(key, said)) for key in (all, lambda p: p[0], lambda p: p[1]))
+    expected = {
+        "precision": both / called,
+        "recall": both / drawn,
+        "f1": 2 * both / (called + drawn),
+        "coverage": len(said) / len(pairs),
+        "accuracy": sum(a == b for a, b in said) / len(said),
+        "accuracy_over_all": sum(a == b for a, b in said) / len(pairs),
+        "present_rate_bias": (called - drawn) / len(said),
+    }
+    for name, value in expected.items():
+        assert score.scores[name].value == pytest.approx(value), name
+    assert score.result.counts["pairs_unanswered"] == 4 * len(CLASSES["cup"]["elements"])
+    assert "judgments_missing:8" in score.result.flags
+    assert score.result.details["judge"]["source"].startswith("gpt-4o at an endpoint")
+    (reason,) = score.result.details["judge"]["missing"]
+    assert score.result.details["judge"]["missing"][reason] == 8
+    cups = score.result.items[score.result.items["concept"] == "cup"]
+    assert cups["visual_ratio"].isna().all()  # missing, never v = 0
 
 
 @pytest.mark.parametrize("experiment", ["sea_closed"])

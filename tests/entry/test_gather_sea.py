@@ -167,7 +167,7 @@ def test_runs_of_several_benchmarks_are_refused_unless_one_is_chosen(tmp_path, c
 
 
 def test_a_grid_ranks_sketches_cell_by_cell(tmp_path, capsys):
-    from scipy.stats import kendalltau, spearmanr
+    from scipy.stats import kendalltau, pearsonr, spearmanr
 
     cells = {
         "plain": score_of("doodles"),
@@ -208,11 +208,60 @@ def test_a_grid_ranks_sketches_cell_by_cell(tmp_path, capsys):
     assert differ[frozenset(("plain", "judged"))] == "judge"
     assert differ[frozenset(("plain", "other net"))] == "elements, classifier"
     agreement = pd.read_parquet(out / "tables" / "people.parquet")
-    assert set(agreement["run"]) <= set(grid["run"])
+    assert set(agreement["run"]) == set(grid["run"][grid["dataset"] == "doodles"])
+    mean = people.groupby("sketch_id")["rating"].mean()
+    found = agreement.set_index(["run", "measure"])
+    for run in set(agreement["run"]):
+        own = items[names[run]][mean.index]
+        for measure, referee in (("pearson", pearsonr), ("spearman", spearmanr), ("kendall", kendalltau)):
+            row = found.loc[(run, measure)]
+            assert row["value"] == pytest.approx(referee(own, mean).statistic)
+            assert row["ci_low"] <= row["value"] <= row["ci_high"]
+            assert row["n"] == len(mean)
     page = (out / "report.html").read_text()
     for title in ("Element source, judge and classifier", "Do runs rank sketches alike?", "Agreement with people"):
         assert title in page
         assert title in (out / "tables.md").read_text()
+
+
+def test_orders_are_held_against_every_cell_that_has_the_sketches(tmp_path):
+    """Accepted orders and pairs counted one by one."""
+    from itertools import combinations
+
+    cells = {
+        "plain": score_of("doodles"),
+        "judged": score_of("doodles", judge="a head"),
+        "elsewhere": score_of("parts", ("owl", "cup")),
+    }
+    for name, score in cells.items():
+        written(score, tmp_path / "runs" / name)
+    rng, rows = np.random.default_rng(4), []
+    ids = cells["plain"].result.items["sketch_id"].tolist()
+    for item, triple in enumerate([ids[0:3], ids[3:6], ids[4:12:3]]):
+        for person in range(5):
+            rows += [(f"p{person}", f"t{item}", i, 1 + k) for k, i in enumerate(rng.permutation(triple))]
+    orders = pd.DataFrame(rows, columns=["participant", "item", "sketch_id", "rank"])
+    orders.to_csv(tmp_path / "orders.csv", index=False)
+    main([str(tmp_path / "runs"), "--output", str(tmp_path / "out"), "--responses", str(tmp_path / "orders.csv")])
+    found = pd.read_parquet(tmp_path / "out" / "tables" / "people.parquet").set_index(["run", "measure"])
+    runs = pd.read_parquet(tmp_path / "out" / "tables" / "runs.parquet").set_index("run")
+    runs = runs[runs["dataset"] == "doodles"]
+    assert set(found.index.get_level_values("run")) == set(runs.index)
+    for run, about in runs.iterrows():
+        name = "judged" if about["judge"] == "a head" else "plain"
+        sea = cells[name].result.items.set_index("sketch_id")["sea"]
+        accepted, pairs = [], []
+        for _, own in orders.groupby(["participant", "item"]):
+            by_rank = own.sort_values("rank")["sketch_id"].tolist()
+            accepted.append(by_rank == sorted(by_rank, key=lambda i: -sea[i]))
+            pairs += [sea[a] > sea[b] for a, b in combinations(by_rank, 2)]
+        assert found.loc[(run, "accepted"), "value"] == pytest.approx(np.mean(accepted))
+        assert found.loc[(run, "concordance"), "value"] == pytest.approx(np.mean(pairs))
+        assert found.loc[(run, "accepted"), "n"] == 15
+    written(score_of("other", ("owl", "cup")), tmp_path / "two" / "owls")
+    written(score_of("another", ("violin", "cup")), tmp_path / "two" / "violins")
+    with pytest.raises(ValueError, match=r"none of the 2 runs has all \d+ sketches that people judged"):
+        main([str(tmp_path / "two"), "--output", str(tmp_path / "no"), "--responses", str(tmp_path / "orders.csv")])
 
 
 def test_correlations_cover_the_truth_and_are_missing_where_nothing_varies():

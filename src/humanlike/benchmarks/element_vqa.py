@@ -171,7 +171,7 @@ class ElementVQABenchmark:
             details={
                 "elements": {"source": elements.source, "concepts": len(elements)},
                 "judge": {"source": presence.source, "threshold": presence.threshold, "coverage": presence.coverage,
-                          "missing": dict(presence.missing), **facts},
+                          "missing": dict(presence.missing), **presence.facts, **facts},
                 "interval": {"kind": "basic", "level": 0.95, "replicates": self.replicates, "over": "images"},
                 "conditions_unit": data.condition_unit,
             },

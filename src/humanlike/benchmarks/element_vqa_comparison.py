@@ -18,8 +18,8 @@ from humanlike.stats.rank_groups import rank_groups
 from humanlike.types import Score
 
 COUNTS = ("true_absent", "false_present", "unanswered_absent", "false_absent", "true_present", "unanswered_present")
-RANKED = ("f1", "accuracy", "balanced_accuracy")
-"""By what judges are ranked."""
+RANKED = ("f1", "accuracy", "balanced_accuracy", "accuracy_over_all")
+"""By what judges are ranked; the last counts a question without an answer as wrong."""
 
 
 def judge_ranks(

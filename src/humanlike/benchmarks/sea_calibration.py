@@ -71,6 +71,11 @@ class JudgeCalibration:
                 "benchmark.calibration has nothing to estimate a specificity from: ask controls (controls: 2), or give "
                 "annotated sketches"
             )
+        if self.annotated is None and self.specificity == "annotated":
+            raise ValueError(
+                "benchmark.calibration.specificity is annotated, but annotated is null: give annotated sketches, or "
+                "take the specificity from the controls (specificity: controls)"
+            )
 
     @classmethod
     def of(cls, settings: Mapping[str, Any] | JudgeCalibration | None) -> JudgeCalibration | None:

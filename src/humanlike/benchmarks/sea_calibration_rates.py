@@ -145,7 +145,7 @@ def judge_rates(
     asked = _share(control_N2[:, 0], control_N2[:, 1], weight_BN)
     both = _share(true_negative_N + control_N2[:, 0], false_positive_N + control_N2[:, 1], weight_BN)
     unlike = bool(wanted == "both" and annotated.n and asked.n and _apart(annotated, asked))
-    if wanted == "controls" or not annotated.n:
+    if wanted == "controls" or (wanted == "both" and not annotated.n):
         source, specificity = "controls", asked
     elif wanted == "annotated" or unlike or not asked.n:
         source, specificity = "annotated", annotated

@@ -157,7 +157,7 @@ def _numbers(table: pd.DataFrame, column: str, where: str) -> np.ndarray:
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
         raise ValueError(
-            f"{where}: {column} in {rows_named(wrong)} is {table[column].iloc[wrong[0]]!r}; it must be a number"
+            f"{where}: {column} in {rows_named(wrong)} is {table[column].tolist()[wrong[0]]!r}; it must be a number"
         )
     return values
 
@@ -181,9 +181,22 @@ def _table_session(own: pd.DataFrame, person: str, kind: Kind, where: str) -> Se
     failed = 0
     if "checks_failed" in own.columns:
         failed = int(np.nanmax(_numbers(own, "checks_failed", where)))
-    seconds = pd.to_numeric(own["seconds"], errors="coerce") if "seconds" in own.columns else np.nan
+    seconds = _seconds(own, where) if "seconds" in own.columns else np.nan
     rows = own[[*COLUMNS, VALUE[kind]]].assign(seconds=seconds, place=[f"row {i + 1}" for i in own.index])
     return Session(person, kind, rows, next(iter(fingerprints), None), None, failed, None, where)
+
+
+def _seconds(own: pd.DataFrame, where: str) -> np.ndarray:
+    """Times, NaN where a cell is empty; a text or a negative time is refused."""
+    given = own["seconds"].notna().to_numpy()
+    values = pd.to_numeric(own["seconds"], errors="coerce").to_numpy(np.float64)
+    wrong = np.flatnonzero(given & ~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        raise ValueError(
+            f"{where}: seconds in {rows_named(own.index.to_numpy()[wrong])} is {own['seconds'].tolist()[wrong[0]]!r}; "
+            "it must be a number of 0 or more, or be left empty"
+        )
+    return values
 
 
 def _same_survey(sessions: Sequence[Session], survey: Survey | None) -> None:
@@ -215,6 +228,13 @@ def _each_once(sessions: Iterable[Session]) -> None:
                 "keep the later export, or tell two people apart by their ids"
             )
         seen[session.participant] = session
+        again = session.table["sketch_id"].duplicated() if session.kind == "rating" else pd.Series(dtype=bool)
+        if again.any():
+            row = session.table[again].iloc[0]
+            raise ValueError(
+                f"{session.where}, {row['place']}: {session.participant!r} rated {row['sketch_id']!r} before, as "
+                "another item; keep one of the ratings"
+            )
 
 
 def _of_the_survey(sessions: Sequence[Session], survey: Survey) -> None:

@@ -108,7 +108,16 @@ class ContrastivePresence(nn.Module):
             seed: Seed of random weights.
             texts_dir: Where vectors of texts are kept.
             settings: Further arguments of this class.
+
+        Raises:
+            ValueError: Architecture and weights are of no language-image model, as those of most backbones are.
         """
+        if not isinstance(weights, str | Path | None):
+            raise ValueError(
+                f"judge=contrastive compares images with sentences, and {architecture} reads none: take a "
+                "language-image model as the backbone (backbone=clip_vit_b32), or name one for the judge alone "
+                "(judge.architecture=ViT-B-32-quickgelu judge.weights=openai)"
+            )
         text = TextTower(architecture, weights, offline=offline, seed=seed, cache_dir=texts_dir)
         own = isinstance(backbone, OpenClipBackbone) and backbone.architecture == architecture
         image = backbone if own else OpenClipBackbone(architecture, weights, offline=offline, seed=seed)

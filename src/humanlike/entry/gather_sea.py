@@ -64,11 +64,14 @@ def gather_sea(found: FoundRuns, folder: Path, responses: str | None = None) -> 
 
 
 def people_table(scores: Mapping[str, Score], responses: str) -> pd.DataFrame:
-    """How far people's orders or ratings agree with SEA of every run: `run, measure, value, ci_low, ci_high, n`.
+    """How far people's orders or ratings agree with SEA of every run that has all sketches which they judged.
 
     Args:
         scores: Name of a run → the run.
         responses: File or folder of answers.
+
+    Returns:
+        `run, measure, value, ci_low, ci_high, chance, n`.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -79,8 +82,16 @@ def people_table(scores: Mapping[str, Score], responses: str) -> pd.DataFrame:
     from humanlike.benchmarks.human_agreement import human_agreement, read_survey_responses
 
     columns = {name: s.result.items.set_index("sketch_id")["sea"] for name, s in scores.items()}
-    table = pd.DataFrame(columns)
-    found = human_agreement(read_survey_responses([responses], sketch_ids=table.index), table)
+    answers = read_survey_responses([responses], sketch_ids=set().union(*(own.index for own in columns.values())))
+    judged = set(answers.table["sketch_id"])
+    # A run on other sketches may have some ids in common with those that people saw.
+    whole = {name: own for name, own in columns.items() if judged <= set(own.index)}
+    if not whole:
+        raise ValueError(
+            f"{responses}: none of the {len(columns)} runs has all {len(judged)} sketches that people judged; gather "
+            "the runs on the data set that they saw"
+        )
+    found = human_agreement(answers, pd.DataFrame(whole))
     kept = [c for c in ("score", "measure", "value", "ci_low", "ci_high", "chance", "n") if c in found.agreement]
     return found.agreement[kept].rename(columns={"score": "run"})
 

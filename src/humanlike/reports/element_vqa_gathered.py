@@ -34,7 +34,10 @@ CAPTIONS: Mapping[str, str] = {
     "superordinates": "F1 and balanced accuracy; all pairs of a superordinate category pooled.",
     "runs": "What was judged by whom.",
 }
-SHOWN = ("f1", "precision", "recall", "accuracy", "balanced_accuracy", "present_rate_bias", "coverage")
+UNLIKE_COVERAGE = 0.02
+"""Difference in the share of answered questions from which judges' scores of answers are compared with a warning."""
+SHOWN = ("f1", "precision", "recall", "accuracy", "balanced_accuracy", "present_rate_bias", "coverage",
+         "accuracy_over_all")  # fmt: skip
 
 
 def gathered_tables(scores: Mapping[str, Score], ranks: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -91,6 +94,14 @@ def gathered_warnings(scores: Mapping[str, Score]) -> list[str]:
         lists = {s.result.details["elements"]["source"] for s in scores.values() if s.dataset == dataset}
         if len(lists) > 1:
             said.append(f"The judges on {dataset} were asked about different elements ({'; '.join(sorted(lists))}).")
+        share = {name: s.scores["coverage"].value for name, s in scores.items() if s.dataset == dataset}
+        least, most = (choose(share, key=lambda name: share[name] or 0.0) for choose in (min, max))
+        if (share[most] or 0.0) - (share[least] or 0.0) > UNLIKE_COVERAGE:
+            said.append(
+                f"Judges on {dataset} answered between {share[least] or 0.0:.1%} ({least}) and {share[most]:.1%} "
+                f"({most}) of the questions. F1 and accuracy are of answers alone and favour a judge that is silent "
+                "where it is unsure; accuracy over all counts silence as wrong."
+            )
     return said
 
 

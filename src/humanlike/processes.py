@@ -27,12 +27,19 @@ from typing import Any
 BEAT_S, SILENT_S, APPEAR_S, GRACE_S = 0.5, 35.0, 45.0, 8.0
 """Seconds between signs; without a sign until a process counts as dead; until one must have started; and between the
 discovery and the end of a process that cannot react by itself. A death is known to all within the sum of two."""
+STUCK_S, STUCK_TIMES = 900.0, 10.0
+"""Seconds that one piece of work may take before the process counts as stuck although it gives signs, or so many times
+the longest piece so far, if that is more."""
 RECORD_BYTES = 4096
 RUNNING, ARRIVED, DONE, FAILED = "running", "arrived", "done", "failed"
 
 
 class LostProcessError(RuntimeError):
     """A process that this one works with has died, failed or gone silent."""
+
+
+class StuckProcessError(LostProcessError):
+    """A process is alive, but its work does not go on."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,8 @@ class ProcessWatch:
 
     Within `with`, a thread renews this process's sign and looks at the others'. Once one is lost, `check` and `wait`
     raise; a process that does neither for `GRACE_S` (it waits inside a collective operation) is ended by `end`.
+    The thread lives on where the work hangs (in an endless loop, or in a collective operation that nobody answers). So
+    the work says by `progress` that it goes on; when that fails to come, the process fails by itself.
 
     Args:
         folder: Folder of this run's signs, which all processes see and no other run uses at the same time.
@@ -126,6 +135,8 @@ class ProcessWatch:
         self._record = {"state": RUNNING, "why": "", "count": 0, "id": uuid.uuid4().hex, "log": str(log)}
         self._record |= {"host": socket.gethostname(), "pid": os.getpid()}
         self._peers = {r: _Peer(r, self.folder / f"{r}.json", fresh) for r in range(world_size) if r != rank}
+        self._worked: float | None = None  # when the work last went on; None: it need not
+        self._longest, self._at = 0.0, ""
         self._handle: int | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="humanlike-process-watch", daemon=True)
@@ -165,12 +176,24 @@ class ProcessWatch:
         if self.lost:
             raise LostProcessError(self.lost)
 
+    def progress(self, at: str = "") -> None:
+        """Say that this process's work goes on; the next call must come within `STUCK_S`, see there.
+
+        Args:
+            at: What it is at, for the message where no further call comes.
+        """
+        now = time.monotonic()
+        if self._worked is not None:
+            self._longest = max(self._longest, now - self._worked)
+        self._at, self._worked = at, now
+
     def wait(self) -> None:
-        """Wait until every process waits here or is done.
+        """Wait until every process waits here or is done; those that still work may take as long as they need.
 
         Raises:
             LostProcessError: One was lost.
         """
+        self._worked = None
         self._record["state"] = ARRIVED
         self._write()
         while not all(peer.state() in {ARRIVED, DONE} for peer in self._peers.values()):
@@ -205,7 +228,13 @@ class ProcessWatch:
             if now - last > 10 * BEAT_S:  # this process itself was suspended: what it did not see proves nothing
                 for peer in self._peers.values():
                     peer.changed = now
+                self._worked = now if self._worked is not None else None
             last = now
+            if why := self._is_stuck(now):
+                self._record |= {"error": StuckProcessError.__name__, "args": [why]}
+                self._leave(FAILED, why)
+                self._end(why)
+                return
             if not self.lost:
                 self.lost = next((why for peer in self._peers.values() if (why := self._judge(peer, now))), "")
                 lost_at = now if self.lost else None
@@ -213,6 +242,14 @@ class ProcessWatch:
                 self._record |= {"error": LostProcessError.__name__, "args": [self.lost]}
                 self._leave(FAILED, self.lost)
                 self._end(self.lost)
+
+    def _is_stuck(self, now: float) -> str:
+        """Why this process itself counts as stuck, or an empty text."""
+        worked, limit = self._worked, max(STUCK_S, STUCK_TIMES * self._longest)
+        if worked is None or now - worked <= limit:
+            return ""
+        who = f"process {self.rank + 1} of {self.world_size} ({self._record['host']}, pid {self._record['pid']})"
+        return f"{who} is alive, but has been at {self._at or 'one piece of work'} for {limit:g} s"
 
     def _judge(self, peer: _Peer, now: float) -> str:
         """Why a process is lost, or an empty text."""

@@ -9,12 +9,17 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from humanlike import processes
+from humanlike.data.doodles import doodles
+from humanlike.data.svg import drawing_to_svg
 from humanlike.entry.conf import compose
-from humanlike.entry.evaluate import score_from_config
+from humanlike.entry.evaluate import config_hash, score_from_config
 from humanlike.entry.several_processes import event_log, moment, start_by_fork, watch_children
+from humanlike.entry.targets import build
+from humanlike.reports.config_record import masked_config
 
 CPU = {"accelerator": "cpu", "devices": 2, "strategy": "auto"}
 FOREIGN = (
@@ -119,36 +124,91 @@ BENCHMARKS = {
     "seva": settings_of("benchmark.splits=5"),
     "seva_layers": settings_of("benchmark=seva_layers", "benchmark.layers=spread:3", "benchmark.splits=5"),
     "sea": settings_of("benchmark=sea"),
+    "fixed_labels": settings_of("benchmark=fixed_labels", "readout=logistic", "readout.n_splits=3"),
     "object_learning": [
         *("benchmark=object_learning", "dataset=novel_objects", "backbone=random_tiny", "dataset.subtasks=3"),
         *("dataset.images=12", "dataset.warmup=8", "dataset.size=48", "dataset.people=none", "benchmark.size=48"),
         *("benchmark.layers=spread:2", "benchmark.sessions=20", "benchmark.replicates=10", "benchmark.num_features=64"),
     ],
+    "generation": [
+        *("benchmark=generation", "backbone=random_tiny", "dataset.concepts=[airplane,lion,taxi]"),
+        *("dataset.instances=5", "dataset.judgments=0", "benchmark.judges.doodle_judge.instances=4"),
+        *("benchmark.judges.doodle_judge.steps=10", "benchmark.replicates=20", "benchmark.sizes=[64]"),
+        "benchmark.credit=1",
+    ],
 }
+
+
+def scored(settings, devices, cache, data=None):
+    """The score of an evaluation on so many processes."""
+    more = [f"trainer.devices={devices}", f"paths.cache={cache}"]
+    more += ["extraction.num_workers=0", "extraction.micro_batch=4"]
+    return score_from_config(compose("evaluate", [*settings, *more]), data=data)[0]
+
+
+def assert_equal_scores(score, expected):
+    assert score.digest == expected.digest
+    assert score.result.scores.keys() == expected.result.scores.keys()
+    for key, one in expected.result.scores.items():
+        for name in ("value", "ci_low", "ci_high", "ceiling"):
+            found, wanted = getattr(score.result.scores[key], name), getattr(one, name)
+            assert found is None if wanted is None else found == pytest.approx(wanted, rel=0, abs=1e-12, nan_ok=True), (
+                f"{key}.{name}"
+            )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_benchmark_on_several_processes_has_the_digest_and_scores_of_one(name, tmp_path):
-    found = {}
-    for devices in (1, 2, 3, 7):
-        more = [f"trainer.devices={devices}", f"paths.cache={tmp_path}/{devices}"]
-        more += ["extraction.num_workers=0", "extraction.micro_batch=4"]
-        config = compose("evaluate", [*BENCHMARKS[name], *more])
-        score, _ = score_from_config(config)
-        assert score.result.details["extraction"]["processes"] == devices
-        found[devices] = score
-    one = found.pop(1)
-    for score in found.values():
-        assert score.digest == one.digest
-        assert {k: v for k, v in score.hashes.items() if k != "config"} == {
-            k: v for k, v in one.hashes.items() if k != "config"
-        }
-        assert score.result.scores.keys() == one.result.scores.keys()
-        for key, expected in one.result.scores.items():
-            value = score.result.scores[key].value
-            same = value is None if expected.value is None else value == pytest.approx(expected.value, rel=0, abs=1e-12)
-            assert same, key
+    settings = BENCHMARKS[name]
+    if name == "generation":
+        (tmp_path / "drawn").mkdir()
+        drawn = doodles(["airplane", "lion", "taxi"], instances=2, conditions=[32], judgments=0, seed=3)
+        for i, concept in enumerate(drawn.table["concept"]):
+            text = drawing_to_svg(drawn.images.drawing(i))
+            (tmp_path / "drawn" / f"{concept}-{i:02d}.svg").write_text(text)
+        settings = [*settings, f"sketches={tmp_path}/drawn"]
+    one = scored(settings, 1, tmp_path / "1")
+    for devices in (2, 3, 7):
+        score = scored(settings, devices, tmp_path / str(devices))
+        assert score.result.details["extraction"].get("processes", devices) == devices
+        assert score.hashes == one.hashes
+        assert_equal_scores(score, one)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["seva", "sea"])
+def test_the_order_of_items_decides_nothing(name, tmp_path):
+    """Other items share a micro-batch, a shard and a process, and rows of every table come in another order."""
+    data = build(compose("evaluate", BENCHMARKS[name]).dataset)
+    mixed = data.select(np.random.default_rng(1).permutation(len(data)))
+    assert list(mixed.table["sketch_id"]) != list(data.table["sketch_id"])
+    one, two = scored(BENCHMARKS[name], 1, tmp_path / "1", data), scored(BENCHMARKS[name], 2, tmp_path / "2", mixed)
+    assert_equal_scores(two, one)
+    assert two.hashes["data"] != one.hashes["data"], "the order is part of what is recorded of the data"
+
+
+def settings_hash(*overrides, command="evaluate"):
+    return config_hash(masked_config(compose(command, list(overrides))))
+
+
+@pytest.mark.parametrize(
+    ("settings", "same"),
+    [
+        (["trainer=ddp", "trainer.devices=4"], True),
+        (["trainer=ddp", "+trainer.num_nodes=2"], True),
+        (["extraction.num_workers=0"], True),
+        (["trainer=gpu"], False),
+        (["extraction.threads=2"], False),
+        (["extraction.micro_batch=16"], False),
+    ],
+)
+def test_a_finished_run_is_finished_whoever_shares_its_images(settings, same):
+    assert (settings_hash() == settings_hash(*settings)) == same
+
+
+def test_a_training_on_more_processes_is_another_one():
+    assert settings_hash(command="train") != settings_hash("trainer.devices=2", command="train")
 
 
 @pytest.fixture(scope="module")
@@ -220,3 +280,6 @@ def test_a_killed_second_process_ends_the_run_with_its_name_and_the_run_goes_on(
     again = command("evaluate.py", *arguments, "trainer.devices=3")
     assert again.returncode == 0, again.stderr
     assert json.loads((folder / "score.json").read_text())["digest"] == calm["digest"]
+    finished = command("evaluate.py", *arguments, "trainer=ddp", "trainer.devices=2")
+    assert finished.returncode == 0, finished.stderr
+    assert "already finished, skipped" in finished.stdout

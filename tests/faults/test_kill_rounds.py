@@ -24,12 +24,21 @@ from humanlike.elements.client import ChatClient
 from humanlike.elements.client_questions import Question
 from humanlike.entry.conf import compose
 from humanlike.entry.evaluate import score_from_config
+from humanlike.entry.train import train_job
 from humanlike.entry.train_readout import train_readout
 from humanlike.files import write_json
 
 TESTS = Path(__file__).resolve().parents[1]
 ROUNDS = [1, pytest.param(10, marks=pytest.mark.slow)]
 QUESTIONS, ASKED_AT_ONCE = 120, 4
+TINY_GENERATOR = (
+    *("backbone=random_tiny", "dataset.concepts=[airplane,lion]", "dataset.instances=4", "logger=none"),
+    *("generator.num_curves=8", "generator.width=16", "generator.depth=1", "generator.heads=2", "generator.code=4"),
+    *("task.concepts=2", "task.pretrain_steps=60", "task.pretrain_batch_size=8", "task.val_every=2", "task.n_splits=4"),
+    *("task.critic=null", "+task.judge.instances=3", "+task.judge.steps=6"),
+    *("task.steps=20", "task.sketches=4", "task.size=32", "task.judge_every=5", "task.judged_per_concept=2"),
+    *("task.judge_size=32", "task.largest_gap=100.0"),
+)
 
 
 def module(path):
@@ -212,3 +221,42 @@ def test_training(disturbed, tmp_path, network, noise, rounds):
         for name in ("run", "calm")
     ]
     assert all(torch.equal(states[0][key], states[1][key]) for key in states[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [2])
+@pytest.mark.filterwarnings("ignore")
+def test_training_a_generator(disturbed, tmp_path, rounds):
+    """Killed in pre-training, while critic and judge are made, or in fine-tuning: the sketches are the same files."""
+
+    def job(folder):
+        train_job(compose("train", [*TINY_GENERATOR, f"paths.cache={folder}/cache"]), folder / "run")
+
+    began = time.monotonic()
+    (tmp_path / "calm").mkdir()
+    job(tmp_path / "calm")
+    calm = time.monotonic() - began
+    (tmp_path / "killed").mkdir()
+    kept = Unchanged(tmp_path / "killed", "critic.safetensors")
+    steps = {"pretrain": [0], "finetune": [0]}
+
+    def look():
+        kept()
+        for name, seen in steps.items():
+            state = tmp_path / "killed" / "run" / "checkpoints" / f"{name}.ckpt"
+            if state.exists():
+                seen.append(int(torch.load(state, weights_only=True)["global_step"]))
+
+    assert disturbed(job, tmp_path / "killed", rounds, 0.9 * calm, look, patience=240) >= 1
+    look()
+    assert {name: seen[-1] for name, seen in steps.items()} == {"pretrain": 60, "finetune": 20}
+    assert all(seen == sorted(seen) for seen in steps.values()), "training went back behind what it had finished"
+    files = [
+        {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.svg")}
+        for folder in (tmp_path / "killed" / "run" / "sketches", tmp_path / "calm" / "run" / "sketches")
+    ]
+    assert len(files[1]) == 8
+    assert files[0] == files[1]
+    results = [json.loads((tmp_path / name / "run" / "metrics.json").read_text()) for name in ("killed", "calm")]
+    assert results[0]["after"] == results[1]["after"]
+    assert results[0]["readings"] == results[1]["readings"]

@@ -8,11 +8,12 @@ import time
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from humanlike import processes
 from humanlike.backbones.extractor import FeatureExtractor
 from humanlike.data.images import BadImageError
-from humanlike.processes import LostProcessError
+from humanlike.processes import LostProcessError, StuckProcessError
 
 STEP = FeatureExtractor._step
 
@@ -86,6 +87,40 @@ def test_a_stopped_process_is_found_by_its_silence(at, extract, noise, tmp_path,
     at(5, lambda: os.kill(os.getpid(), signal.SIGSTOP))
     with within(30), pytest.raises(LostProcessError, match=r"process 2 of 2 .*(no sign of life|SIGKILL)"):
         extract(noise(37), 2, tmp_path)
+
+
+def loop_for_ever():
+    while True:
+        pass
+
+
+def test_a_process_in_an_endless_loop_is_named_with_what_it_is_at(at, extract, noise, tmp_path, within, monkeypatch):
+    monkeypatch.setattr(processes, "BEAT_S", 0.1)
+    monkeypatch.setattr(processes, "STUCK_S", 3.0)
+    mend = at(5, loop_for_ever)
+    with within(60), pytest.raises(StuckProcessError, match=r"process 2 of 2 .* has been at micro-batch 5 of 10 for"):
+        extract(noise(37), 2, tmp_path)
+    mend()
+    assert extract(noise(37), 2, tmp_path).hashes == extract(noise(37)).hashes
+
+
+def test_who_waits_for_the_shard_of_another_job_is_not_stuck(extract, noise, start, until, tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "STUCK_S", 1.0)
+    monkeypatch.setattr("humanlike.backbones.extractor.LOCK_S", 0.1)
+    whole = extract(noise(37), 1, tmp_path)
+    first = min(shards(tmp_path))
+    first.unlink()
+    holds = tmp_path / "holds"
+
+    def holder():
+        lock = FileLock(first.parent.parent / "locks" / f"{first.stem}.lock")
+        with lock:
+            holds.touch()
+            time.sleep(4.0)
+
+    start(holder)
+    until(holds.exists)
+    assert extract(noise(37), 2, tmp_path).hashes == whole.hashes
 
 
 def test_others_stop_in_the_middle_of_their_work(at, extract, noise, tmp_path, within, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -99,6 +100,47 @@ def test_a_process_that_hangs_elsewhere_is_ended_with_the_sentence(tmp_path, sta
         until(lambda: said, 8)  # as if inside a collective operation
     assert "process 2 of 2" in said[0]
     assert signs(tmp_path)[0]["error"] == "LostProcessError"
+
+
+def loop_for_ever(watch):
+    watch.progress("micro-batch 3 of 8")
+    while True:
+        pass
+
+
+def wait_in_vain(watch):
+    watch.progress("the barrier")
+    ends = socket.socketpair()
+    ends[0].recv(1)  # as a collective operation that nobody answers
+
+
+@pytest.mark.parametrize(("what", "at"), [(loop_for_ever, "micro-batch 3 of 8"), (wait_in_vain, "the barrier")])
+def test_a_process_that_gives_signs_but_does_not_go_on_is_named(tmp_path, start, within, monkeypatch, what, at):
+    monkeypatch.setattr(processes, "STUCK_S", 0.5)
+    process = start(other, tmp_path, 1, 2, what)
+    words = rf"process 2 of 2 .* failed: .*is alive, but has been at {at} for 0.5 s"
+    with within(8), pytest.raises(LostProcessError, match=words), ProcessWatch(tmp_path, 0, 2) as watch:
+        watch.wait()
+    process.join(5)
+    assert process.exitcode == 1, "it ends by itself"
+
+
+def test_work_that_goes_on_slowly_is_not_stuck(tmp_path, start, monkeypatch):
+    """Nor are those that wait for it, nor one whose pieces of work have always been longer than the limit."""
+    monkeypatch.setattr(processes, "STUCK_S", 0.4)
+
+    def slow(watch):
+        for pause in (0.2, 0.3, 0.35, 0.3, 0.9):
+            watch.progress("it")
+            time.sleep(pause)
+        watch.wait()
+
+    process = start(other, tmp_path, 1, 2, slow)
+    with ProcessWatch(tmp_path, 0, 2) as watch:
+        watch.progress("little")
+        watch.wait()
+    process.join(5)
+    assert process.exitcode == 0
 
 
 def test_the_log_of_the_lost_process_is_named(tmp_path, start):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from filelock import BaseFileLock
+from filelock import BaseFileLock, Timeout
 from torch import nn
 
 from humanlike.backbones.arithmetic import fixed_arithmetic
@@ -20,6 +21,9 @@ from humanlike.backbones.progress import Progress
 from humanlike.data.images import BadImageError
 from humanlike.interfaces import Backbone
 from humanlike.processes import ProcessWatch, clear_signs
+
+LOCK_S = 5.0
+"""Seconds of waiting for another job's shard between signs that this process is not stuck."""
 
 
 class FeatureExtractor(pl.LightningModule):
@@ -84,6 +88,12 @@ class FeatureExtractor(pl.LightningModule):
             self.signs = self.signs.with_name(token)
             self._watch = ProcessWatch(self.signs, self.trainer.global_rank, self.trainer.world_size)
             self._watch.__enter__()
+            self._goes_on("the first micro-batch")
+
+    def _goes_on(self, at: str) -> None:
+        """Tell the watch that the work goes on, and what comes next."""
+        if self._watch is not None:
+            self._watch.progress(at)
 
     def _announce(self) -> str:
         """Name of the folder of signs; empty where it cannot be made, so that all processes do without."""
@@ -106,10 +116,14 @@ class FeatureExtractor(pl.LightningModule):
     def predict_step(self, batch: MicroBatch, batch_idx: int) -> int:
         """Compute micro-batch b and return b; with the last of a shard, write the shard."""
         del batch_idx
+        index = batch["index"]
         try:
             if self._watch is not None:
                 self._watch.check()
-            return self._step(batch)
+            self._goes_on(f"micro-batch {index} of {len(self.batches)}")
+            self._step(batch)
+            self._goes_on(f"loading the images after micro-batch {index} of {len(self.batches)}")
+            return index
         except Exception as error:
             self.leave(error)
             raise
@@ -139,6 +153,7 @@ class FeatureExtractor(pl.LightningModule):
             except Exception as error:
                 self.leave(error)
                 raise
+            self._goes_on("the barrier after the last micro-batch")
         self.trainer.strategy.barrier("humanlike.features")
 
     def close(self) -> None:
@@ -160,7 +175,11 @@ class FeatureExtractor(pl.LightningModule):
 
     def _begin(self, shard: int) -> None:
         self._lock = self.cache.lock(shard)
-        self._lock.acquire()
+        while not self._lock.is_locked:
+            # Another job may have the shard in work for as long as it likes.
+            with suppress(Timeout):
+                self._lock.acquire(timeout=LOCK_S)
+            self._goes_on(f"shard {shard}")
         self._shard = shard
         # Another job may have written it while this one waited for the lock.
         self._missing = tuple(layer for layer in self.layers if self.cache.read(layer, shard) is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +11,14 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from humanlike.backbones.extractor import FeatureExtractor
 from humanlike.data.images import BadImageError
-from humanlike.processes import FAILED, LostProcessError, signs
+from humanlike.processes import FAILED, LostProcessError, StuckProcessError, signs
 
 KNOWN: dict[str, type[Exception]] = {
     kind.__name__: kind
-    for kind in (BadImageError, ValueError, TypeError, OSError, FileNotFoundError, PermissionError, LostProcessError)
+    for kind in (
+        *(BadImageError, ValueError, TypeError, OSError, FileNotFoundError, PermissionError),
+        *(LostProcessError, StuckProcessError),
+    )
 }
 """Errors that the process which forked the others raises again as they were; others it names."""
 
@@ -24,6 +28,7 @@ def predict_watched(trainer: pl.Trainer, extractor: FeatureExtractor) -> None:
 
     Raises:
         LostProcessError: A process has died or gone silent, or has failed in a way that cannot be told again.
+        StuckProcessError: A process is alive, but its work does not go on.
         BadImageError: As on one process; so do the other errors of `KNOWN`.
     """
     try:
@@ -32,11 +37,23 @@ def predict_watched(trainer: pl.Trainer, extractor: FeatureExtractor) -> None:
         raise _as_it_was(error, extractor, trainer.world_size) from None
     except BaseException as error:
         extractor.leave(error)
+        if late := _who_is_late(error, trainer.world_size):
+            raise late from None
         raise
     else:
         extractor.leave()
         if trainer.is_global_zero:
             extractor.tidy()
+
+
+def _who_is_late(error: BaseException, world_size: int) -> LostProcessError | None:
+    """What a collective operation says that has waited for its own limit, in words; None for any other error."""
+    if not isinstance(error, RuntimeError) or not re.search(r"timed? ?out", str(error), re.IGNORECASE):
+        return None
+    return LostProcessError(
+        f"the {world_size} processes did not come together: one of them has not reached the extraction of features, or "
+        f"hangs on its way ({str(error).strip().splitlines()[0][:200]}); the log of each process says what it did last"
+    )
 
 
 def _as_it_was(

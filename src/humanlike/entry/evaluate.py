@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Settings that cannot move a score: where it is written, how it is shown, how a run behaves.
 NOT_IDENTITY = frozenset({"paths", "logger", "resume", "tracebacks", "offline", "report", "max_failures", "objective"})
+# Who computes features: each image is computed by one process, in the same way whoever that is.
+NOT_IDENTITY_OF_PARTS = {"trainer": {"devices", "strategy", "num_nodes"}, "extraction": {"num_workers"}}
 
 
 def main() -> None:
@@ -91,10 +93,28 @@ def _finished(folder: Path, wanted: str) -> Score | None:
 
 
 def config_hash(plain: Mapping[str, Any]) -> str:
-    """Digest of the settings that decide a score."""
+    """Digest of the settings that decide a score.
+
+    Left out are where it is written and how it is shown (`NOT_IDENTITY`), and how many processes share an evaluation's
+    images (`trainer.devices`, `strategy` and `num_nodes`, `extraction.num_workers`), on which no score depends: a
+    finished run asked for again with other devices is finished. A training depends on them, as its batches are of a
+    process; there they stay.
+
+    Example:
+        >>> one, two = ({"seed": 0, "trainer": {"devices": n, "accelerator": "cpu"}} for n in (1, 2))
+        >>> config_hash(one) == config_hash(two)
+        True
+        >>> config_hash({**one, "command": "train"}) == config_hash({**two, "command": "train"})
+        False
+    """
     from humanlike.files import sha256_value
 
-    return sha256_value({key: value for key, value in plain.items() if key not in NOT_IDENTITY})
+    kept = {key: value for key, value in plain.items() if key not in NOT_IDENTITY}
+    if plain.get("command") != "train":
+        for part, names in NOT_IDENTITY_OF_PARTS.items():
+            if isinstance(kept.get(part), Mapping):
+                kept[part] = {name: value for name, value in kept[part].items() if name not in names}
+    return sha256_value(kept)
 
 
 def _score_and_write(

@@ -165,3 +165,50 @@ def test_a_run_that_is_killed_goes_on_where_it_was(saved, tmp_path):
     total, asked = map(int, done.stdout.split())
     assert 100 <= kept < total
     assert asked == total - kept
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.filterwarnings(
+    "ignore:.*srun.*command is available.*", "ignore:.*LeafSpec.*is deprecated.*:FutureWarning",
+    "ignore:__array__ implementation:DeprecationWarning",
+)  # fmt: skip
+def test_open_models_name_and_judge_from_end_to_end(saved, chat_server, tmp_path, chat_module):
+    """`experiment=opensea`: a language model behind a server names, Qwen2.5-VL's class in this process judges."""
+    from humanlike.entry.conf import compose
+    from humanlike.entry.evaluate import score_from_config
+    from humanlike.entry.targets import build
+
+    named = {"lion": ["mane", "tail", "paw"], "taxi": ["wheel", "door"], "snail": ["tail", "ear"]}
+
+    def answer(body):
+        properties = chat_module.wanted(body)["properties"]
+        if set(properties) == {"elements"}:
+            text = chat_module.text_of(body)
+            return json.dumps({"elements": next(parts for name, parts in named.items() if name in text)})
+        return json.dumps(dict.fromkeys(properties, "visible"))
+
+    chat_server.answer = answer
+    config = compose(
+        "evaluate",
+        ["experiment=opensea", "dataset=doodles", *DOODLES, "backbone=random_tiny",
+         "readout=logistic", "readout.n_splits=2", f"judge.model={saved('qwen2_5_vl')}", "judge.min_mass=0",
+         "judge.device=cpu", "judge.dtype=float32", f"benchmark.elements.client.base_url={chat_server.base_url}",
+         "benchmark.replicates=20", "benchmark.sensitivity_draws=0", "extraction.num_workers=0", "offline=true",
+         "benchmark.calibration={annotated: null, controls: 1}", f"paths.cache={tmp_path / 'cache'}"],
+    )  # fmt: skip
+    benchmark = build(config.benchmark)
+    score = score_from_config(config, benchmark=benchmark)[0]
+    benchmark.elements.client.close()
+    concepts = score.result.tables["concepts"].set_index("concept")["elements"]
+    assert {c: e.split(", ") for c, e in concepts.items()} == named
+    assert {body["model"] for _, _, body in chat_server.requests} == {"openai/gpt-oss-20b"}
+    assert "tiny-qwen2_5_vl by the chat reader" in score.result.details["judge"]["source"]
+    counts, items = score.result.counts, score.result.items
+    assert counts["judgments"] == counts["items_total"] // 3 * 7
+    assert counts["judgments_missing"] == 0
+    assert score.result.details["calibration"]["controls_answered"] == counts["items_total"]
+    assert "calibration_without_annotation" in score.result.flags
+    judged = score.result.tables["judgments"].groupby("sketch_id")["decision"].mean()
+    assert items.set_index("sketch_id")["visual_ratio"].to_dict() == pytest.approx(judged.astype(float).to_dict())
+    assert items["sea"].notna().all()

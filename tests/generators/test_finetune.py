@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from humanlike.data.drawing import Drawing
 from humanlike.generators.diversity import DiversityLoss, pair_distances
+from humanlike.generators.exemplars import Exemplars, perplexity
 from humanlike.generators.finetune import FineTuning, steps_loader
 from humanlike.generators.finetune_monitor import GapMonitor, means, read_drawings
 from humanlike.metrics.functional.sea import sea
@@ -43,7 +44,22 @@ def trainer(steps, *callbacks, **more):
     )
 
 
-def test_ten_steps_are_five_and_five(small_generator, linear_critic, tmp_path):
+def remembering(generator):
+    """The generator with four exemplars a concept, if it is one that has any."""
+    if isinstance(generator, Exemplars):
+        random = torch.Generator().manual_seed(7)
+        generator.code_CMZ[:, :4] = torch.randn(*generator.code_CMZ[:, :4].shape, generator=random)
+        generator.count_C.fill_(4)
+        torch.nn.init.constant_(generator.on_template, 0.2)  # nothing drawn would be nothing to prefer
+        generator.weigh(torch.full((4 * len(generator.concepts),), 0.25))
+    return generator
+
+
+@pytest.mark.parametrize("settings", [{}, {"gate_flips": 3, "exemplar_share": 0.5, "weigh_every": 3}])
+def test_ten_steps_are_five_and_five(small_generator, linear_critic, tmp_path, settings):
+    def tuning(generator, critic):
+        return FineTuning(remembering(generator), critic, size=32, sketches=4, schedule_steps=10, **settings)
+
     straight = tuning(small_generator(), linear_critic())
     trainer(10).fit(straight, steps_loader(10))
     half = tuning(small_generator(), linear_critic())
@@ -57,6 +73,20 @@ def test_ten_steps_are_five_and_five(small_generator, linear_critic, tmp_path):
     assert int(b["steps_done"]) == 10
     assert all(torch.equal(a[k], b[k]) for k in a)
     assert any(not torch.equal(a[k], v) for k, v in half.state_dict().items())
+
+
+def test_exemplars_that_the_critic_dislikes_are_drawn_less_often(decoder, linear_critic):
+    module = tuning(remembering(decoder()), linear_critic(), exemplar_share=0.5, weigh_every=2, gate_flips=2)
+    trainer(3).fit(module, steps_loader(3))
+    weight_C4, reference = module.generator.weight_CM[:, :4], module.reference.weight_CM[:, :4]
+    assert torch.equal(reference, torch.full((3, 4), 0.25))
+    for weight in weight_C4:
+        assert perplexity(weight.double()) == pytest.approx(2, rel=0.01)
+    concept_N, drawn = module.reference.exemplars()
+    cost = module._loss_of_each(concept_N, 0, drawn.for_training(), list(range(12))).view(3, 4)
+    module.generator.load_state_dict(module.reference.state_dict())
+    module._weigh_exemplars(0)
+    assert torch.equal(module.generator.weight_CM[:, :4].argmax(1), cost.argmin(1))
 
 
 def test_reference_and_critic_stay_as_they_were(small_generator, linear_critic):

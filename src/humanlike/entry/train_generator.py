@@ -78,9 +78,9 @@ def train_generator(
 ) -> dict[str, Any]:
     """Pre-train on the strokes of a data set, fine-tune against a frozen critic, and have a judge say what it is worth.
 
-    Written to `out_dir`: `checkpoints/pretrain.ckpt`, `checkpoints/finetune.ckpt` (both the last state, to go on from),
-    `critic.safetensors`, `sketches/before|after/*.svg`, `sketches.parquet` (one row a sketch and stage, as critic and
-    judge read it), `before_after.html` and `metrics.json`.
+    Written to `out_dir`: `checkpoints/pretrain.ckpt`, `checkpoints/finetune.ckpt` (last states, to go on from),
+    `critic.safetensors` (beside it its network, if it has one of its own), `sketches/before|after/*.svg`,
+    `sketches.parquet` (a row a sketch and stage, as read), `before_after.html` and `metrics.json`.
 
     Args:
         backbone: The critic's network; frozen.

@@ -138,7 +138,7 @@ def test_a_job_that_dies_on_ray_is_named(sweep):
 
 
 def test_what_cannot_run_is_refused_before_anything_starts(sweep):
-    done = sweep("hydra/launcher=joblib", "trainer.num_nodes=2", "seed=0,1")
+    done = sweep("hydra/launcher=joblib", "trainer=ddp_nodes", "trainer.num_nodes=3", "seed=0,1")
     assert done.returncode == 2
-    assert "trainer.num_nodes=2 needs a cluster: hydra/launcher=submitit_slurm" in done.stderr
+    assert "trainer.num_nodes=3 needs a cluster: hydra/launcher=submitit_slurm" in done.stderr
     assert not list(sweep.folder.glob("*/score.json"))

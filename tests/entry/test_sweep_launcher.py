@@ -115,3 +115,45 @@ def test_groups_and_devices():
     jobs = [SimpleNamespace(trainer={"accelerator": "cpu", "devices": 4}), SimpleNamespace(trainer={"devices": 3})]
     assert devices_a_job(jobs) == 0
     assert devices_a_job([*jobs, SimpleNamespace(trainer={"accelerator": "gpu", "devices": 2})]) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"n_jobs": 0}, "hydra.launcher.n_jobs must be a whole number, 1 or more, got 0"),
+        ({"n_jobs": "two"}, "hydra.launcher.n_jobs must be a whole number, 1 or more, got 'two'"),
+        ({"jobs_per_task": 1.5}, "hydra.launcher.jobs_per_task must be a whole number, 1 or more, got 1.5"),
+        ({"timeout_min": -1}, "hydra.launcher.timeout_min must be a number above 0, got -1"),
+        ({"mem_gb": True}, "hydra.launcher.mem_gb must be a number above 0, got True"),
+    ],
+)
+def test_settings_that_make_no_sense_are_one_sentence(settings, said, tmp_path, capsys):
+    made = launcher(tmp_path, {"seed=0": "ok"})
+    made.settings = settings
+    with pytest.raises(SystemExit) as left:
+        made.launch(JOBS[:1], 0)
+    assert left.value.code == 2
+    assert capsys.readouterr().err == f"error: {said}\n"
+    assert made.batches == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        (ValueError("every job uses 2 devices and 1 can be shared"), 2, "error: every job uses 2 devices"),
+        (ConnectionError("no cluster at ray://a:1"), 1, "error: no cluster at ray://a:1"),
+        (KeyboardInterrupt(), 130, "interrupted: what was computed so far is kept; the same command again"),
+    ],
+)
+def test_a_launcher_that_cannot_work_or_is_stopped_says_so_in_one_sentence(raised, status, said, tmp_path, capsys):
+    made = launcher(tmp_path, {"seed=0": "ok"})
+
+    def run(todo):
+        raise raised
+
+    made.run = run
+    with pytest.raises(SystemExit) as left:
+        made.launch(JOBS[:1], 0)
+    assert left.value.code == status
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(said)

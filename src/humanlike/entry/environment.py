@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from humanlike.entry.job_folder import UNNAMED, fitted
+
 if TYPE_CHECKING:
     import pytorch_lightning as pl
     from omegaconf import DictConfig
@@ -16,8 +18,6 @@ TYPES = {"seed": int, "max_failures": int, **dict.fromkeys(("resume", "offline",
 
 NAMED = ("benchmark", "task", "dataset", "backbone")
 """Groups whose choices make the name of a run."""
-UNNAMED = frozenset({"logger", "resume", "offline", "tracebacks", "report", "debug", "paths", "hydra"})
-"""Settings that say nothing about what a run measures."""
 LONGEST_NAME = 120
 
 
@@ -87,7 +87,7 @@ def run_name(folder: Path | None = None) -> str:
     chosen = "-".join(str(choices[g]) for g in NAMED if choices.get(g))
     further = [o.lstrip("+~") for o in HydraConfig.get().overrides.task]
     told = [o for o in further if re.split(r"[=@]", o)[0] not in NAMED and re.split(r"[=.@/]", o)[0] not in UNNAMED]
-    return " ".join([chosen, *told])[:LONGEST_NAME]
+    return f"{chosen} {fitted(told, LONGEST_NAME - len(chosen) - 1, ' ')}".strip()[:LONGEST_NAME]
 
 
 def loggers(config: DictConfig, folder: Path) -> list[Any]:

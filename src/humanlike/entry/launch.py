@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 FAILED, WRONG_USE, LOSSES = 1, 2, 3
+INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 
 
 class LossesError(RuntimeError):

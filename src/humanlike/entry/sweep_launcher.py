@@ -20,10 +20,17 @@ from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from humanlike.entry.conf import register_resolvers
-from humanlike.entry.launch import FAILED, settings_digest
+from humanlike.entry.launch import FAILED, INTERRUPTED, WRONG_USE, settings_digest
 from humanlike.entry.outcomes import OUTCOME, is_finished, read_outcome, record_outcome
 from humanlike.entry.own_process import processes_a_node
+from humanlike.entry.sentences import sentence
 from humanlike.entry.slots import Slots
+
+WHOLE = {"max_num_timeout": 0} | dict.fromkeys(
+    ("n_jobs", "jobs_per_task", "cpus_per_job", "nodes", "tasks_per_node", "cpus_per_task", "array_parallelism"), 1
+)
+"""Settings of launchers that are whole numbers → the least that each may be."""
+ABOVE_ZERO = ("timeout_min", "mem_gb", "poll_s")
 
 
 @dataclass(frozen=True)
@@ -157,8 +164,23 @@ class SweepLauncher(Launcher):
         """Run the jobs that are not finished; every one has an outcome in its folder afterwards."""
         setup_globals()
         configure_log(self.master.hydra.hydra_logging, self.master.hydra.verbose)
-        self.sweep_dir.mkdir(parents=True, exist_ok=True)
-        jobs = self._plan(job_overrides, initial_job_idx)
+        try:
+            check_numbers(self.settings)
+            self.sweep_dir.mkdir(parents=True, exist_ok=True)
+            jobs = self._plan(job_overrides, initial_job_idx)
+            self._run_missing(jobs)
+        except (ValueError, OSError) as error:  # of the launcher: those of jobs stand in their outcomes
+            print(f"error: {sentence(error)}", file=sys.stderr)
+            sys.exit(WRONG_USE if isinstance(error, ValueError) else FAILED)
+        except KeyboardInterrupt:
+            print(
+                "interrupted: what was computed so far is kept; the same command again runs what is not finished",
+                file=sys.stderr,
+            )
+            sys.exit(INTERRUPTED)
+        return [_returned(planned) for planned in jobs]
+
+    def _run_missing(self, jobs: Sequence[Planned]) -> None:
         todo = []
         for planned in jobs:
             if planned.done:
@@ -168,13 +190,8 @@ class SweepLauncher(Launcher):
                 todo.append(planned)
         print(f"sweep: {len(jobs)} jobs, {len(jobs) - len(todo)} finished before", file=sys.stderr)
         if todo:
-            try:
-                self.check([p.trainer for p in todo])
-            except ValueError as error:
-                print(f"error: {error}", file=sys.stderr)
-                sys.exit(2)
+            self.check([p.trainer for p in todo])
             self._run_all(todo)
-        return [_returned(planned) for planned in jobs]
 
     def check(self, trainers: Sequence[Mapping[str, Any]]) -> None:
         """Raise ValueError for trainers that cannot work under this launcher; here: those of several machines."""
@@ -233,6 +250,22 @@ class SweepLauncher(Launcher):
             settings = settings_digest(config) if known else ""
             found.append(Planned(job, folder, dirname, settings, trainer, resume))
         return found
+
+
+def check_numbers(settings: Mapping[str, Any]) -> None:
+    """Refuse settings of a launcher that are no numbers, or none that make sense; null leaves the choice open.
+
+    Raises:
+        ValueError: With the setting and what it must be.
+    """
+    for name, value in settings.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is None:
+            continue
+        if name in WHOLE and not (number and value == int(value) and value >= WHOLE[name]):
+            raise ValueError(f"hydra.launcher.{name} must be a whole number, {WHOLE[name]} or more, got {value!r}")
+        if name in ABOVE_ZERO and not (number and value > 0):
+            raise ValueError(f"hydra.launcher.{name} must be a number above 0, got {value!r}")
 
 
 def in_groups(todo: Sequence[Planned], size: int) -> list[tuple[Planned, ...]]:

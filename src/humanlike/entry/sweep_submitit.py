@@ -143,7 +143,11 @@ class SubmititSlurmLauncher(SweepLauncher):
         executor.update_parameters(**{k if k in COMMON else f"slurm_{k}": v for k, v in given.items()})
         found = {}
         for groups in in_arrays(in_groups(todo, size)):
-            jobs = executor.submit_array([SweepTask(tuple(p.job for p in group)) for group in groups])
+            try:
+                jobs = executor.submit_array([SweepTask(tuple(p.job for p in group)) for group in groups])
+            except submitit.core.utils.FailedJobError as error:
+                said = str(error).strip().splitlines() or ["it does not say why"]
+                raise ValueError(f"Slurm did not take the jobs: {said[-1]} (settings are hydra.launcher.*)") from error
             for job, group in zip(jobs, groups, strict=True):
                 found[job.job_id] = (job.paths.result_pickle, group)
                 for planned in group:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -206,6 +207,16 @@ def test_one_person_alone_has_values_and_no_intervals(rating_study, study):
     one = human_agreement(responses_of("ranking", table[table["participant"] == "P03"]), score.to_frame("sea"), QUICK)
     assert one.value("sea", "accepted") > 0.7
     assert one.agreement[["ci_low", "std_error", "ceiling"]].isna().all(axis=None)
+
+
+def test_ratings_that_are_all_equal_and_too_many_bins_are_said(rating_study):
+    score, table = rating_study
+    flat = human_agreement(responses_of("rating", table.assign(rating=4.0)), score.to_frame("sea"), QUICK)
+    assert np.isnan(flat.value("sea", "spearman"))
+    assert "Nothing can be said of sea: mean ratings, or its scores of the sketches, are all equal." in flat.flags
+    many = human_agreement(responses_of("rating", table), score.to_frame("sea"), replace(QUICK, bins=89))
+    assert "bins" not in many.tables
+    assert "88 sketch(es) with sea cannot fill 89 bins, which are left out (--bins)." in many.flags
 
 
 @pytest.mark.parametrize("kind", ["ranking", "rating"])

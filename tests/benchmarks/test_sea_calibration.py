@@ -289,7 +289,7 @@ def test_intervals_cover_the_truth(kind):
 def test_the_page_shows_raw_and_corrected_side_by_side(runs):
     from humanlike.reports.html import render_report
     from humanlike.reports.sea_printed import sea_tables
-    from humanlike.reports.wording import flag_sentence
+    from humanlike.reports.wording import flag_sentence, title
     from humanlike.types import Score
 
     result = runs["both"]
@@ -300,6 +300,8 @@ def test_the_page_shows_raw_and_corrected_side_by_side(runs):
     assert f"{row['visual_ratio_corrected']:.3f} ({low:.3f} to {high:.3f})" in page
     assert "Raw, and freed of the judge" in page
     assert flag_sentence("yes_biased_judge") in page.replace("&#39;", "'")
+    named = [title(name) for name in result.scores]
+    assert len(set(named)) == len(named)  # the judge's specificity on all sketches, and on those of the calibration
     titles = [view.name for view in sea_tables(score)]
     assert {"sea_corrected", "sea_calibration"} <= set(titles)
 

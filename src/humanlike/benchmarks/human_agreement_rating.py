@@ -73,8 +73,15 @@ def rating_agreement(
         estimates[name] = weighted_correlations(score_S, mean_S)
         replicates[name] = correlations_under(score_S, rating_PS, weights)
         rows += _rows(name, estimates[name], replicates[name], score_S, rating_PS, stepped_up, settings)
-        if np.isfinite(score_S).sum() >= settings.bins:
+        scored = int(np.isfinite(score_S).sum())
+        if scored >= settings.bins:
             bins.append(_bins(name, score_S, rating_PS, weights, settings))
+        else:
+            said.append(
+                f"{scored} sketch(es) with {name} cannot fill {settings.bins} bins, which are left out (--bins)."
+            )
+        if not np.isfinite(estimates[name]["spearman"]):
+            said.append(f"Nothing can be said of {name}: mean ratings, or its scores of the sketches, are all equal.")
         lacking = int(np.isnan(score_S).sum())
         said += [f"{lacking} rated sketch(es) have no {name} and are left out of its rows."] if lacking else []
     tables = {

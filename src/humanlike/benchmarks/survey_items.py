@@ -59,7 +59,7 @@ def choose_triples(
         >>> choose_triples(sketches, 1, min_gap=0.3).table["place"].tolist()
         [1, 2, 3]
     """
-    if count < 1 or min_gap < 0:
+    if count < 1 or not 0 <= min_gap < np.inf:
         raise ValueError(f"a ranking needs a triple or more and a gap of 0 or more, got {count} and {min_gap}")
     known = _scored(sketches)
     groups: dict[str, pd.DataFrame] = {"": known}

@@ -81,7 +81,7 @@ def gathered_scores(
             name = column if len(runs) == 1 else run if len(columns) == 1 else f"{run} · {column}"
             if name in found:
                 raise ValueError(
-                    f"two runs are called {run!r}; rename a folder, so that their scores can be told apart"
+                    f"two runs or tables are called {run!r}; rename one, so that their scores can be told apart"
                 )
             found[name], sources[name] = values, {**about, "score": column}
     return pd.DataFrame(found), sources

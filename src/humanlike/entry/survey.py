@@ -25,20 +25,29 @@ def main(arguments: Sequence[str]) -> None:
     wrong = [s for s in settings if s.startswith("-") or "=" not in s]
     if wrong:
         parser.error(f"cannot read {wrong[0]!r}: settings of the data set are written dataset.KEY=VALUE")
+    _refuse_unfit(given, parser)
     from humanlike.benchmarks.survey_checks import attention_checks
-    from humanlike.benchmarks.survey_items import choose_sketches, choose_triples
+    from humanlike.benchmarks.survey_items import (
+        PUBLISHED_SKETCHES,
+        PUBLISHED_TRIPLES,
+        choose_sketches,
+        choose_triples,
+    )
     from humanlike.data.survey import Survey, write_survey
     from humanlike.reports.run_folder import write_table
     from humanlike.reports.survey_page import picture, picture_hash, survey_texts, write_survey_page
 
     ranking = given.kind == "ranking"
-    scale = None if ranking else _scale(given.scale, given.slider)
+    scale = None if ranking else _scale(given.scale or "1:7", given.slider)
+    min_gap = 0.1 if given.min_gap is None else given.min_gap
     texts = survey_texts(given.kind, given.text)
     data, sketches, source = _sketches(given, settings)
     if ranking:
-        chosen = choose_triples(sketches, given.count or 160, min_gap=given.min_gap, mixed=given.mixed, seed=given.seed)
+        count = PUBLISHED_TRIPLES if given.count is None else given.count
+        chosen = choose_triples(sketches, count, min_gap=min_gap, mixed=given.mixed, seed=given.seed)
     else:
-        chosen = choose_sketches(sketches, given.count or min(88, len(sketches)), seed=given.seed)
+        count = min(PUBLISHED_SKETCHES, len(sketches)) if given.count is None else given.count
+        chosen = choose_sketches(sketches, count, seed=given.seed)
     checks = attention_checks(chosen.items, given.checks, scale, given.seed)
     place = {str(sketch): i for i, sketch in enumerate(data.table["sketch_id"])}
     shown = dict.fromkeys(chosen.table["sketch_id"])  # checks show the same sketches
@@ -51,14 +60,26 @@ def main(arguments: Sequence[str]) -> None:
         seed=given.seed,
         images={sketch: picture_hash(png) for sketch, png in pictures.items()},
         texts=texts,
-        source={**source, "score": given.score, "min_gap": given.min_gap if ranking else None, "mixed": given.mixed},
+        source={**source, "score": given.score, "min_gap": min_gap if ranking else None, "mixed": given.mixed},
     )
     folder = Path(given.target).expanduser()
     _keep_older(folder / RECORD, survey.fingerprint, parser)
     write_survey_page(folder / PAGE, survey, pictures)
     write_table(folder / f"{ITEMS}.parquet", chosen.table)
     write_survey(folder / RECORD, survey)
-    print("\n".join(_lines(chosen, folder, survey.fingerprint, given)))
+    print("\n".join(_lines(chosen, folder, survey.fingerprint, given.checks, min_gap)))
+
+
+def _refuse_unfit(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Options of the other kind of survey, and sizes that no picture can have."""
+    ranking = {"--min-gap": given.min_gap is not None, "--mixed": given.mixed}
+    rating = {"--scale": given.scale is not None, "--slider": given.slider}
+    for kind, options in (("ranking", ranking), ("rating", rating)):
+        unfit = [option for option, there in options.items() if there and given.kind != kind]
+        if unfit:
+            parser.error(f"{unfit[0]} is for a {kind}, but this is a {given.kind}; leave it out, or give --kind {kind}")
+    if given.side < 16:
+        parser.error(f"--side is {given.side}; a picture needs 16 pixels or more, 256 are usual")
 
 
 def _scale(text: str, slider: bool) -> RatingScale:
@@ -106,16 +127,17 @@ def _keep_older(path: Path, fingerprint: str, parser: argparse.ArgumentParser) -
         )
 
 
-def _lines(chosen: Chosen, folder: Path, fingerprint: str, given: argparse.Namespace) -> list[str]:
+def _lines(chosen: Chosen, folder: Path, fingerprint: str, checks: int, min_gap: float) -> list[str]:
     size = (folder / PAGE).stat().st_size / 1e6
-    what = "triples" if given.kind == "ranking" else "sketches"
+    sketches = f"{chosen.table['sketch_id'].nunique()} sketches"
+    triples = len(chosen.table) > len(chosen.items)
     said = [
-        f"{len(chosen.items)} {what} of {chosen.table['sketch_id'].nunique()} sketches, {given.checks} attention "
+        f"{f'{len(chosen.items)} triples of {sketches}' if triples else sketches}, {checks} attention "
         f"check(s), fingerprint {fingerprint}; the page has {size:.1f} MB"
     ]
     if chosen.passed_over:
         shown = ", ".join(chosen.passed_over[:8]) + (", …" if len(chosen.passed_over) > 8 else "")
-        said.append(f"no triple with scores {given.min_gap:g} apart in {len(chosen.passed_over)} concept(s): {shown}")
+        said.append(f"no triple with scores {min_gap:g} apart in {len(chosen.passed_over)} concept(s): {shown}")
     if size > _LARGE_MB:
         said.append("the page is large for a phone: fewer questions or --side 128 make it smaller")
     return [
@@ -145,11 +167,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, help="triples (default: 160) or sketches (default: 88, or all)")
     parser.add_argument("--score", default="sea", help="column that orders the sketches (default: %(default)s)")
     parser.add_argument(
-        "--min-gap", type=float, default=0.1, help="least difference of score in a triple (%(default)s)"
+        "--min-gap", type=float, help="least difference of score between neighbours in a triple (default: 0.1)"
     )
     parser.add_argument("--mixed", action="store_true", help="triples of several concepts instead of one")
     parser.add_argument("--checks", type=int, default=0, help="attention checks among the questions")
-    parser.add_argument("--scale", default="1:7", metavar="LOW:HIGH[:STEP]", help="of a rating (default: %(default)s)")
+    parser.add_argument("--scale", metavar="LOW:HIGH[:STEP]", help="of a rating (default: 1:7)")
     parser.add_argument("--slider", action="store_true", help="a slider instead of one button a rating")
     parser.add_argument("--text", metavar="FILE", help="YAML file with texts of your own, see reports/survey_texts/")
     parser.add_argument("--scores", metavar="FILE", help="table with sketch_id and the score, for a folder of sketches")

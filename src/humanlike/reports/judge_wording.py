@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 TITLES: Mapping[str, str] = {
-    "judge_sensitivity": "Judge of elements, sensitivity",
-    "judge_specificity": "Judge of elements, specificity",
+    "judge_sensitivity": "Judge's sensitivity, calibrated",
+    "judge_specificity": "Judge's specificity, calibrated",
     "visual_ratio_corrected": "Visual ratio v, freed of the judge's errors",
     "sea_corrected": "SEA, freed of the judge's errors",
     "f1": "F1",
@@ -36,7 +36,7 @@ SHORT_TITLES: Mapping[str, str] = {
 
 MEANINGS: Mapping[str, str] = {
     "judge_sensitivity": "share of what is drawn that the judge calls present, on annotated sketches",
-    "judge_specificity": "share of what is not drawn that the judge calls absent, on annotated sketches and controls",
+    "judge_specificity": "share of what is not drawn that the judge calls absent, on annotated sketches or controls",
     "visual_ratio_corrected": "what v would be without the judge's false positives and oversights",
     "sea_corrected": "mean over what each sketch may truly show, given what the judge said and how often it errs",
     "precision": "share of the elements called present that people see too",
@@ -53,8 +53,8 @@ MEANINGS: Mapping[str, str] = {
 }
 
 FLAG_SENTENCES: Mapping[str, str] = {
-    "yes_biased_judge": "The judge says present too easily, to more than a tenth of what is absent: raw v is too high.",
-    "no_biased_judge": "The judge overlooks more than a tenth of what is drawn: raw v is too low.",
+    "yes_biased_judge": "The judge says present to more than a tenth of what is absent, which raises raw v.",
+    "no_biased_judge": "The judge overlooks more than a tenth of what is drawn, which lowers raw v.",
     "uninformative_judge": "The judge cannot tell present from absent. Nothing is corrected, and raw SEA says nothing.",
     "calibration_without_annotation": "There are no annotated sketches to calibrate the judge with: what it overlooks "
     "is unknown, and nothing is corrected.",

@@ -32,7 +32,11 @@ __all__ = [
 ]
 
 PUBLISHED_AGREEMENT: Mapping[str, float] = {"closed models": 0.878, "open models": 0.880}
-"""Share of 27 people's judgments of 160 triples that accept SEA's order, as published (SEA, CVPR 2026)."""
+"""Share of 27 people's judgments of 160 triples that accept SEA's order, as published (SEA, CVPR 2026).
+
+They were, as far as is known, shown that order; `accepted` here is of orders that people gave unprompted, which is
+harder.
+"""
 
 _KINDS: Mapping[str, Callable[[SurveyResponses, pd.DataFrame, AgreementSettings], HumanAgreement]] = {
     "ranking": ranking_agreement,

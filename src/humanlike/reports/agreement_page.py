@@ -44,7 +44,8 @@ CAPTIONS: Mapping[tuple[str, str], str] = {
     ("ranking", "agreement"): "Participants and items were resampled together for the intervals. The ceiling of "
     "accepted orders is how often a person gives the order that most of the others gave; its upper bound counts the "
     f"person among them. Published for SEA: {' and '.join(f'{v:.3f}' for v in PUBLISHED_AGREEMENT.values())} of 27 "
-    "people's judgments of 160 triples.",
+    "people's judgments of 160 triples; those people were, as far as is known, shown SEA's order and agreed or not, "
+    "which is easier than giving it unprompted.",
     ("rating", "agreement"): "Correlations of a sketch's mean rating with its score. Participants and sketches were "
     "resampled together for the intervals. The ceiling is the square root of the ratings' reliability.",
     ("ranking", "participants"): "Others: how often this person gives the order that most of the others gave.",

@@ -89,6 +89,8 @@ def test_scores_are_scikit_learns(data, erring):
     for name, value in expected.items():
         assert scores[name].value == pytest.approx(value, abs=1e-12), name
         assert scores[name].ci_low <= value <= scores[name].ci_high
+    assert scores["f1"].n == scores["f1_macro_class"].n == len(known) < len(said)
+    assert scores["coverage"].n == scores["accuracy_over_all"].n == len(said)
     concept = known["sketch_id"].map(data.table.set_index("sketch_id")["concept"])
     by_class = [f1_score(g["drawn"].astype(bool), g["decision"].astype(bool)) for _, g in known.groupby(concept)]
     assert scores["f1_macro_class"].value == pytest.approx(np.mean(by_class))

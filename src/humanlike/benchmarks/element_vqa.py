@@ -39,6 +39,8 @@ from humanlike.types import BenchmarkResult, Features, ScoreValue, Sketches
 SCORED = ("f1", "precision", "recall", "accuracy", "balanced_accuracy", "specificity", "present_rate_bias", "f1_gain",
           "coverage", "accuracy_over_all")  # fmt: skip
 """What gets an interval, all pairs pooled as in the published table."""
+OF_ALL_PAIRS = ("coverage", "accuracy_over_all")
+"""What rests on all pairs, the unanswered ones too; all else on those with an answer."""
 
 
 @dataclass(frozen=True)
@@ -186,14 +188,16 @@ class ElementVQABenchmark:
         full = element_vqa_scores(said_M1, drawn_M1)
         counts_B6 = resampled_counts(table_N6, items, self.replicates, seed)
         by_replicate = scores_from_table(counts_B6[:, None, None, :])
-        scores = {}
+        scores, answered = {}, int(pairs["decision"].notna().sum())
         for name in SCORED:
             value = float(getattr(full, name))
             found = basic(value, getattr(by_replicate, name).numpy())
-            scores[name] = score_value(value, found.low, found.high, int(full.pairs), "share")
+            n = len(pairs) if name in OF_ALL_PAIRS else answered
+            scores[name] = score_value(value, found.low, found.high, n, "share")
         facts = judge_facts(pairs, data, said_M1, drawn_M1, full)
         for name in ("f1_macro_class", "f1_macro_element", "always_present_f1"):
-            scores[name] = score_value(facts[name], np.nan, np.nan, int(full.pairs), "share")
+            n = len(pairs) if name in OF_ALL_PAIRS else answered
+            scores[name] = score_value(facts[name], np.nan, np.nan, n, "share")
         return scores, facts
 
 

@@ -33,6 +33,7 @@ def test_sweeps_are_expanded_as_hydra_does():
     assert jobs == [[f"seed={seed}", f"backbone={backbone}", "+x=[1,2]"] for seed in (0, 1) for backbone in ("a", "b")]
 
 
+@pytest.mark.slow
 def test_disk_is_what_a_run_then_writes_and_nothing_is_planned_twice(tmp_path):
     settings = [*DOODLES, f"paths.cache={tmp_path / 'cache'}", "extraction.pool=none"]
     plan = plan_job(compose("evaluate", settings), "job")
@@ -50,6 +51,7 @@ def test_disk_is_what_a_run_then_writes_and_nothing_is_planned_twice(tmp_path):
     assert again.minutes < plan.minutes
 
 
+@pytest.mark.slow
 def test_requests_are_one_a_sketch_with_elements_until_they_are_answered(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
     settings = [
@@ -142,6 +144,7 @@ def code(*arguments: str) -> int:
     return left.value.code
 
 
+@pytest.mark.slow
 def test_a_sweep_is_added_up_and_refused(tmp_path, capsys):
     cache = f"paths.cache={tmp_path}"
     assert code("-m", "backbone=random_tiny", "dataset.concepts=3", "dataset.instances=5", "seed=0,1", cache) == 0
@@ -156,7 +159,11 @@ def test_a_sweep_is_added_up_and_refused(tmp_path, capsys):
 def test_wrong_use_is_named():
     from humanlike.entry.overrides import OverrideError
 
-    for arguments, said in ((["--memory", "3"], "no option '--memory'"), (["--minutes", "x"], "needs a number")):
+    for arguments, said in (
+        (["--memory", "3"], "no option '--memory'"),
+        (["--minutes", "x"], "needs a number"),
+        (["task=generator"], "'task=generator' is a setting of a training"),
+    ):
         with pytest.raises(OverrideError, match=said):
             main(arguments)
 

@@ -20,6 +20,8 @@ from safetensors.torch import save_file as save_tensors
 
 from humanlike import evaluate
 from humanlike.backbones.cache import Shard
+from humanlike.data.doodles import doodles
+from humanlike.data.svg import drawing_to_svg
 from humanlike.entry import cli
 from humanlike.entry.provenance import signatures, stored_cache
 from humanlike.entry.verify import verify
@@ -289,6 +291,12 @@ SMALL = {
         "dataset": "novel_objects", "dataset__subtasks": 2, "dataset__images": 100, "dataset__warmup": 8,
         "dataset__size": 64, "dataset__people": "none", "benchmark__sessions": 20, "benchmark__layers": "pre_logits",
     },
+    "fixed_labels": {"dataset__instances": 5, "readout": "logistic", "readout__n_splits": 3},
+    "generation": {
+        "dataset__concepts": ["airplane", "lion", "taxi"], "dataset__instances": 5, "dataset__judgments": 0,
+        "benchmark__judges__doodle_judge__instances": 4, "benchmark__judges__doodle_judge__steps": 10,
+        "benchmark__sizes": [64], "benchmark__credit": 1,
+    },
 }  # fmt: skip
 
 
@@ -297,7 +305,13 @@ SMALL = {
 def test_runs_of_every_benchmark_hold_and_a_change_is_named(benchmark, tmp_path):
     settings = {"dataset": "doodles", **SMALL[benchmark]}
     if settings["dataset"] == "doodles":
-        settings["dataset__concepts"] = 4
+        settings.setdefault("dataset__concepts", 4)
+    if benchmark == "generation":
+        settings["sketches"] = str(tmp_path / "drawn")
+        drawn = doodles(settings["dataset__concepts"], instances=2, conditions=[32], judgments=0, seed=3)
+        (tmp_path / "drawn").mkdir()
+        for i, concept in enumerate(drawn.table["concept"]):
+            (tmp_path / "drawn" / f"{concept}-{i:02d}.svg").write_text(drawing_to_svg(drawn.images.drawing(i)))
     evaluate(
         "random_tiny", benchmark, benchmark__replicates=20, extraction__num_workers=0, report=False,
         paths__cache=str(tmp_path / "cache"), out_dir=tmp_path / "run", **settings,
@@ -306,6 +320,29 @@ def test_runs_of_every_benchmark_hold_and_a_change_is_named(benchmark, tmp_path)
         findings = verify(tmp_path / "run", from_scratch)
         assert findings.differences == {}, findings.differences
         assert findings.checked == set(STAGES)
+    if benchmark == "generation":
+        one, other = sorted((tmp_path / "drawn").glob("*.svg"))[:2]
+        content = one.read_text()
+        one.write_text(other.read_text())
+        stage, said = found(tmp_path)
+        assert stage == "data"
+        assert said.startswith("sketches: recorded")
+        one.write_text(content)
+    if benchmark == "object_learning":
+        (path,) = (tmp_path / "cache").rglob("00000.npz")
+        with np.load(path) as arrays:
+            whole = dict(arrays)
+        np.savez(path, **{**whole, "gram_0": whole["gram_0"] * 1.01})
+        stage, said = found(tmp_path)
+        assert stage == "features"
+        assert "the stored inner products of layer 'pre_logits'" in said
+        assert found(tmp_path, from_scratch=True)[0] is None
+        path.write_bytes(b"torn")
+        assert found(tmp_path)[0] == "features"
+        np.savez(path, **whole)
+        (kept,) = (tmp_path / "cache" / "features" / "object_learning").glob("*.json")
+        kept.write_text(kept.read_text().replace("0.", "0.9", 1))
+        assert found(tmp_path)[0] is None, "a replay starts at the features, not at results that were kept"
     change_config(tmp_path, "dataset.seed", 1)
     assert found(tmp_path)[0] == "data"
     change_config(tmp_path, "dataset.seed", 0)

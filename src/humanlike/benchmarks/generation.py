@@ -6,6 +6,7 @@ python evaluate.py benchmark=generation sketches=FOLDER_AFTER before=FOLDER_BEFO
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -142,8 +143,11 @@ class GenerationBenchmark:
             seed=seed,
             about={"reference": data.source, "reference_items": len(held_out), "flags": list(data.flags)},
         )
-        digests = sha256_value([[d.digest() if d is not None else "" for d in s.drawings] for s in sets])
-        hashes = {"weights": backbone.weights_hash, "data": digests, **critic.record.get("hashes", {})}
+        hashes = {
+            "weights": backbone.weights_hash,
+            **critic.record.get("hashes", {}),
+            "sketches": sha256_value([_contents(s) for s in sets]),
+        }
         return Measured(result, critic.layer, hashes, {"judges": {j.name: _told(j) for j in judges}})
 
     def sets(self, labels: Sequence[str]) -> list[SketchSet]:
@@ -181,6 +185,14 @@ def split_by_source(data: Sketches, share: float, seed: int) -> tuple[Sketches, 
         held |= {f"{concept}\0{names[i]}" for i in rng.permutation(len(names))[:count]}
     of_N = (table["concept"].astype(str) + "\0" + table["image_id"].astype(str)).isin(held).to_numpy()
     return data.select(np.flatnonzero(~of_N)), data.select(np.flatnonzero(of_N))
+
+
+def _contents(sketches: SketchSet) -> list[tuple[str, str]]:
+    """Name and content of every sketch."""
+    return [
+        (name, d.digest() if d is not None else hashlib.sha256(p.tobytes() if p is not None else b"").hexdigest())
+        for name, d, p in zip(sketches.ids, sketches.drawings, sketches.pictures, strict=True)
+    ]
 
 
 def _told(judge: Critic) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from humanlike.backbones.layer_selection import select_layers
 from humanlike.backbones.layers import class_score_layer, layer_shapes
 from humanlike.backbones.precision import precision_flags
 from humanlike.backbones.recorded import RecordedAnswers
-from humanlike.entry.provenance import TABLE, features_of, further_hashes, provenance_table
+from humanlike.entry.provenance import TABLE, features_of, further_hashes, provenance_table, stored_grams
 from humanlike.interfaces import Backbone, Benchmark, LabelledReadout, Readout
 from humanlike.reports.run_folder import digest
 from humanlike.types import BenchmarkResult, Features, Score, Sketches
@@ -173,6 +173,8 @@ def run_benchmark(
     result, features = found
     about = _about(data) if isinstance(data, Sketches) else _about_objects(data)
     details = {**result.details, "bibtex": benchmark.bibtex, "extraction": dict(features.info), "dataset": about}
+    if grams := stored_grams(cache_dir, features.hashes.get("features")):
+        details["stored_grams"] = grams
     f_ND, rows = features_of(features, cache_dir)
     result = replace(
         result,

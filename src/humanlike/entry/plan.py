@@ -24,6 +24,8 @@ micro-batches of the data go through the network on this machine; nothing is wri
   --disk-gb X       refuse what takes more disk (without it: more than is free)
   --minutes X, --requests X, --tokens X    refuse what takes more
 
+Trainings (task=…) are refused: run a few steps of one and multiply.
+
 Expect 25 to 50% of error: minutes are those of this machine when it does nothing else.
 
 Exit status: 0 it fits, 1 it does not, 2 wrong use.
@@ -66,6 +68,7 @@ def main(arguments: Sequence[str]) -> None:
         print(HELP)
         sys.exit(0)
     limits, rest = _limits(arguments)
+    _refuse_training(rest)
     sweep = [a for a in rest if a in {"-m", "--multirun"}]
     jobs = expanded([a for a in rest if a not in sweep], bool(sweep))
     plans = [plan_job(compose("evaluate", job), ", ".join(job) or "defaults") for job in jobs]
@@ -85,6 +88,17 @@ def main(arguments: Sequence[str]) -> None:
     for sentence in refused:
         print(f"does not fit: {sentence}", file=sys.stderr)
     sys.exit(1 if refused else 0)
+
+
+def _refuse_training(arguments: Sequence[str]) -> None:
+    from humanlike.entry.overrides import OverrideError
+
+    if asked := [a for a in arguments if a.lstrip("+~").startswith(("task=", "task.", "generator=", "generator."))]:
+        raise OverrideError(
+            f"plan predicts evaluations, and {asked[0]!r} is a setting of a training; start it with "
+            "task.max_epochs=1 (task=readout, presence) or task.pretrain_steps=20 task.steps=5 (task=generator) and "
+            "multiply the seconds in its metrics.json"
+        )
 
 
 def _limits(arguments: Sequence[str]) -> tuple[dict[str, float], list[str]]:

@@ -7,6 +7,8 @@ the last bits move, and a signature moves with them by about as much relative to
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ TABLE = "provenance"
 DIRECTIONS = 8
 HALF = 32
 SIGNATURE = ("norm", *(f"direction_{i}" for i in range(DIRECTIONS)))
-UNREADABLE = "unreadable"
+UNREADABLE, DAMAGED = "unreadable", "damaged"
 
 
 def provenance_table(
@@ -141,6 +143,35 @@ def stored_cache(cache_dir: Path, info: Mapping[str, Any]) -> FeatureCache | Non
                 return cache
     many = FeatureCache(cache_dir, known, micro_batch * 8)  # one shard, of the usual size, larger than the data set
     return many if many.key == key else None
+
+
+def stored_grams(cache_dir: Path | None, key: str | None) -> dict[str, str]:
+    """A digest of every layer's inner products that lie in the cache; empty where there are none.
+
+    Args:
+        cache_dir: Folder of feature caches.
+        key: Key of the store, which is what `hashes["features"]` of object learning holds.
+
+    Returns:
+        Folder of the layer → 32 hex digits over the arrays of its blocks, or "damaged".
+    """
+    folder = None if cache_dir is None or key is None else Path(cache_dir) / "gram" / key[:32]
+    found = {} if folder is None else {p.parent.name: p.parent for p in sorted(folder.glob("*/[0-9]*.npz"))}
+    return {name: _gram_digest(layer) for name, layer in found.items()}
+
+
+def _gram_digest(layer: Path) -> str:
+    whole = hashlib.sha256()
+    try:
+        for path in sorted(layer.glob("[0-9]*.npz")):
+            with np.load(path, allow_pickle=False) as arrays:
+                for name in sorted(arrays.files):
+                    value = np.ascontiguousarray(arrays[name])
+                    whole.update(f"{path.stem} {name} {value.dtype.str} {value.shape}".encode())
+                    whole.update(value.tobytes())
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError):
+        return DAMAGED
+    return whole.hexdigest()[:HALF]
 
 
 def features_of(found: Any, cache_dir: Path | None) -> tuple[np.ndarray | None, np.ndarray | None]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from humanlike.entry.verify_stages import Findings
     from humanlike.types import Score
 
+RESULTS = "object_learning"
+"""Folder below the features where finished layers are kept."""
 HELP_WORDS = frozenset({"--help", "-h"})
 HELP = """\
 humanlike verify RUN [RUN …] [--from-scratch] [key=value …]: compute a finished run's score again and compare it with
@@ -111,12 +113,13 @@ def verify(run_dir: Path, from_scratch: bool = False, settings: Sequence[str] = 
     if findings.first is not None:
         return findings
     if not from_scratch:
-        _stored(findings, recorded, Path(config.paths.cache) / "features")
+        _stored(findings, recorded, Path(config.paths.cache) / "features", backbone)
         if findings.first is not None:
             return findings
     with tempfile.TemporaryDirectory(prefix="humanlike-verify-") as scratch:
-        if from_scratch:
-            config.paths.cache = scratch
+        if not from_scratch:
+            _features_alone(Path(config.paths.cache) / "features", Path(scratch) / "features")
+        config.paths.cache = scratch
         _replay(findings, recorded, config, data, backbone)
     stated = config_hash(read_config(run_dir / "config.yaml"))
     compare_hash(findings, "config", "config.yaml", recorded.hashes.get("config"), stated)
@@ -198,11 +201,24 @@ def _network(findings: Findings, recorded: Score, backbone: Any, config: DictCon
     compare_hash(findings, "weights", "weights", recorded.hashes.get("weights"), backbone.weights_hash)
 
 
-def _stored(findings: Findings, recorded: Score, cache_dir: Path) -> None:
+def _features_alone(cache_dir: Path, replayed: Path) -> None:
+    """Let a replay see the stored features, but no results that were computed from them."""
+    replayed.mkdir()
+    for path in cache_dir.glob("*"):
+        if path.name != RESULTS:
+            (replayed / path.name).symlink_to(path.resolve(), target_is_directory=path.is_dir())
+
+
+def _stored(findings: Findings, recorded: Score, cache_dir: Path, backbone: Any) -> None:
     """The checksums of stored features, before a replay would compute a damaged shard anew."""
     from humanlike.entry.provenance import stored_cache
 
     info = recorded.result.details.get("extraction", {})
+    if grams := recorded.result.details.get("stored_grams"):
+        _stored_grams(findings, recorded, cache_dir, dict(grams), backbone)
+        return
+    if info.get("cache_key") is None:
+        return  # no features of a layer as a whole, such as those of a critic that was fitted on a part of the data
     cache = stored_cache(cache_dir, info)
     if cache is None:
         findings.notes.append(f"no stored features of this run in {cache_dir}: they are computed anew")
@@ -213,6 +229,25 @@ def _stored(findings: Findings, recorded: Score, cache_dir: Path) -> None:
         if layer is None or cache.read(layer, shard) is None:
             start, stop = cache.bounds(shard)
             findings.add("features", f"the stored shard {path} is damaged (items {start} to {stop - 1})")
+
+
+def _stored_grams(
+    findings: Findings, recorded: Score, cache_dir: Path, grams: Mapping[str, str], backbone: Any
+) -> None:
+    """The same for inner products, which object learning keeps in the place of features."""
+    from humanlike.entry.provenance import stored_grams
+    from humanlike.files import sha256_value
+
+    key = str(recorded.hashes["features"])
+    found = stored_grams(cache_dir, key)
+    names = {sha256_value([key, layer])[:32]: layer for layer in getattr(backbone, "layers", ())}
+    if not found:
+        findings.notes.append(f"no stored inner products of this run in {cache_dir}: they are computed anew")
+    for folder in grams.keys() & found.keys():
+        if found[folder] != grams[folder]:
+            what = f"of layer {names[folder]!r} " if folder in names else ""
+            where = cache_dir / "gram" / key[:32] / folder
+            findings.add("features", f"the stored inner products {what}in {where} are not those of the run")
 
 
 def _layer_of(path: Path) -> str | None:
@@ -241,6 +276,8 @@ def _replay(findings: Findings, recorded: Score, config: DictConfig, data: Any, 
     tolerance = OTHER_MACHINE if moved else SAME_MACHINE
     findings.notes += moved
     compare_hash(findings, "data", "data", recorded.hashes.get("data"), score.hashes.get("data"))
+    if "sketches" in recorded.hashes:  # generated ones, which are scored
+        compare_hash(findings, "data", "sketches", recorded.hashes["sketches"], score.hashes.get("sketches"))
     if "transform" in recorded.hashes:
         compare_hash(findings, "transform", "transform", recorded.hashes["transform"], score.hashes.get("transform"))
     own, now = (s.result.tables.get("provenance") for s in (recorded, score))

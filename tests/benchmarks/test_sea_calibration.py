@@ -80,7 +80,7 @@ def run(data, judge, calibration, replicates=200, features=None):
     return benchmark.scored(data, features, Known(), presence, elements, 0, controls)
 
 
-SMALL = {"annotated": "own", "sketches": 96, "controls": 2, "replicates": 40}
+SMALL = {"annotated": "own", "sketches": 96, "controls": 2, "replicates": 20}
 RATES_ONLY = {**SMALL, "replicates": 2}
 """Where corrected SEA is not looked at; its replicates are what takes time."""
 KINDS = {"yes": (0.3, 0.0), "no": (0.0, 0.2), "both": (0.3, 0.2)}

@@ -21,13 +21,13 @@ def test_a_part_of_the_strokes_is_left_and_drawn(whole):
     assert less.responses is None
     for i in range(len(whole)):
         drawing, rest = whole.images.drawing(i), less.images.drawing(i)
-        kept = less.images.kept(i)
+        kept = less.images.kept_N[i]
         assert 1 <= len(kept) <= drawing.num_strokes
         assert len(kept) >= round(0.4 * drawing.num_strokes)
         assert rest.digest() == Drawing(tuple(drawing.strokes[s] for s in kept)).digest()
         np.testing.assert_array_equal(np.asarray(less.images.load(i)), np.asarray(Renderer(size=48)(rest)))
         assert less.table["num_strokes"][i] == len(kept)
-    shares = np.array([len(less.images.kept(i)) for i in range(len(less))]) / whole.table["num_strokes"].to_numpy()
+    shares = np.array([len(less.images.kept_N[i]) for i in range(len(less))]) / whole.table["num_strokes"].to_numpy()
     assert shares.min() < 0.7 < shares.max()
 
 
@@ -39,7 +39,7 @@ def test_elements_are_drawn_while_half_of_their_strokes_are(whole):
     for row in pairs.itertuples():
         i = place[row.sketch_id]
         strokes = [s for s, x in enumerate(whole.images.drawing(i).strokes) if x.element == row.element]
-        left = len(set(strokes) & set(less.images.kept(i).tolist()))
+        left = len(set(strokes) & set(less.images.kept_N[i]))
         assert row.drawn == (row.drawn_before and bool(strokes) and left >= len(strokes) / 2)
     assert 0 < pairs["drawn"].sum() < pairs["drawn_before"].sum()
 

@@ -24,7 +24,7 @@ SMALL = {"steps": 6, "width": 8, "size": 32, "batch_size": 16}
 
 @pytest.fixture(scope="module")
 def data():
-    return doodles(CONCEPTS, instances=12, judgments=0, variation=0.5)
+    return doodles(CONCEPTS, instances=6, judgments=0, variation=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -71,19 +71,25 @@ def test_saved_and_read_again_it_says_the_same(critic, tmp_path):
 
 
 def test_it_learns_from_other_drawings_than_the_generators(data):
-    others = other_doodles(CONCEPTS, instances=12, seed=0)
+    others = other_doodles(CONCEPTS, instances=6, seed=0)
     assert not set(others.table["image_id"]) & set(data.table["image_id"])
-    assert list(others.table["image_id"]) != list(other_doodles(CONCEPTS, instances=12, seed=1).table["image_id"])
+    assert list(others.table["image_id"]) != list(other_doodles(CONCEPTS, instances=6, seed=1).table["image_id"])
     apart = drawn_critic(None, data, drawings=others, **SMALL)
     assert {s.split(":", 1)[1] for s in apart.head.trained_on["sources"]} < set(others.table["image_id"])
     assert torch.equal(apart.coef_KD, drawn_critic(None, others, **SMALL).coef_KD)
     with pytest.raises(ValueError, match="show others than"):
-        drawn_critic(None, data, drawings=other_doodles(CONCEPTS[:2], instances=12), **SMALL)
+        drawn_critic(None, data, drawings=other_doodles(CONCEPTS[:2], instances=6), **SMALL)
 
 
 def test_pictures_without_strokes_are_refused(data):
     with pytest.raises(ValueError, match="without strokes"):
         drawn_critic(None, data.select(range(8)), **SMALL)
+
+
+def test_one_source_is_not_enough(data):
+    assert drawn_critic(None, doodles(CONCEPTS, instances=2, judgments=0), **SMALL).record["held_out"]["items"] == 24
+    with pytest.raises(ValueError, match="one source only"):
+        drawn_critic(None, doodles(CONCEPTS, instances=1, judgments=0), **SMALL)
 
 
 def test_layers_look_at_places_or_at_channels():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from humanlike.data.drawing import Drawing
 from humanlike.files import sha256_value
@@ -22,34 +22,23 @@ ENOUGH = 0.5
 
 @dataclass(frozen=True)
 class ThinnedImages:
-    """Drawings of another source with a random part of their strokes, an `ImageSource`.
+    """Drawings of another source with a part of their strokes, an `ImageSource`.
 
     Attributes:
         source: Where drawings come from: `drawing(index)` and a `renderer`.
-        least: Smallest share of strokes that is asked for; the share is uniform between it and 1.
-        seed: Of the choice of strokes; an item's depends on its place and the seed only.
+        kept_N: For every item the strokes that stay, increasing.
     """
 
     source: Any
-    least: float
-    seed: int
+    kept_N: tuple[tuple[int, ...], ...]
 
     def __len__(self) -> int:
-        return len(self.source)
-
-    def kept(self, index: int) -> np.ndarray:
-        """Strokes of item `index` that stay, increasing; one or more, unless it has none."""
-        return self._kept(index, self.source.drawing(index).num_strokes)
-
-    def _kept(self, index: int, strokes: int) -> np.ndarray:
-        rng = generator(self.seed, "thinned", index)
-        count = max(round(strokes * rng.uniform(self.least, 1)), 1)
-        return np.sort(rng.permutation(strokes)[:count])
+        return len(self.kept_N)
 
     def drawing(self, index: int) -> Drawing:
         """What is left of item `index`."""
-        whole = self.source.drawing(index)
-        return Drawing(tuple(whole.strokes[s] for s in self._kept(index, whole.num_strokes)))
+        strokes = self.source.drawing(index).strokes
+        return Drawing(tuple(strokes[s] for s in self.kept_N[index]))
 
     def load(self, index: int) -> Image.Image:
         """See ImageSource."""
@@ -57,11 +46,11 @@ class ThinnedImages:
 
     def content_hash(self, index: int) -> str:
         """See ImageSource."""
-        return sha256_value([self.source.content_hash(index), self.kept(index).tolist()])
+        return sha256_value([self.source.content_hash(index), list(self.kept_N[index])])
 
     def describe(self, index: int) -> str:
         """See ImageSource."""
-        return f"{self.source.describe(index)}, strokes {self.kept(index).tolist()} of it"
+        return f"{self.source.describe(index)}, strokes {list(self.kept_N[index])} of it"
 
 
 def thinned(sketches: Sketches, least: float = 0.3, seed: int = 0, name: str | None = None) -> Sketches:
@@ -90,12 +79,10 @@ def thinned(sketches: Sketches, least: float = 0.3, seed: int = 0, name: str | N
         raise ValueError(f"{sketches.name} holds pictures without strokes, of which none can be left out")
     if not 0 < least <= 1:
         raise ValueError(f"least must be a share of strokes in (0, 1], got {least}")
-    images = ThinnedImages(sketches.images, float(least), int(seed))
-    left = [_left(images, i) for i in range(len(sketches))]
-    table = sketches.table
+    kept, left = zip(*(_thinned(sketches.images, i, least, seed) for i in range(len(sketches))), strict=True)
+    images, table, elements = ThinnedImages(sketches.images, kept), sketches.table, sketches.elements
     if "num_strokes" in table:
-        table = table.assign(num_strokes=[len(images.kept(i)) for i in range(len(sketches))])
-    elements = sketches.elements
+        table = table.assign(num_strokes=[len(strokes) for strokes in kept])
     if elements is not None:
         place = {s: i for i, s in enumerate(table["sketch_id"])}
         pairs = zip(elements["sketch_id"], elements["element"], strict=True)
@@ -105,9 +92,11 @@ def thinned(sketches: Sketches, least: float = 0.3, seed: int = 0, name: str | N
     return replace(sketches, name=name, table=table, images=images, elements=elements, responses=None)
 
 
-def _left(images: ThinnedImages, index: int) -> dict[str, float]:
-    """Element → share of its strokes that are left."""
-    names = pd.Series([s.element for s in images.source.drawing(index).strokes], dtype=object)
-    kept = pd.Series(False, index=names.index)
-    kept.iloc[images.kept(index)] = True
-    return {str(name): float(share) for name, share in kept.groupby(names).mean().items()}
+def _thinned(images: Any, index: int, least: float, seed: int) -> tuple[tuple[int, ...], dict[str | None, float]]:
+    """Strokes of an item that stay, one or more unless it has none; and element → share of its strokes among them."""
+    strokes = images.drawing(index).strokes
+    rng = generator(seed, "thinned", index)
+    count = max(round(len(strokes) * rng.uniform(least, 1)), 1)
+    kept = tuple(sorted(rng.permutation(len(strokes))[:count].tolist()))
+    whole, rest = Counter(s.element for s in strokes), Counter(strokes[s].element for s in kept)
+    return kept, {element: rest[element] / number for element, number in whole.items()}

@@ -84,7 +84,8 @@ def drawn_critic(
         A critic whose temperatures are set on held-out sources; `record["held_out"]` says how it does on them.
 
     Raises:
-        ValueError: The data set has no strokes or no annotation, or `drawings` have other labels.
+        ValueError: The data set has no strokes, no annotation or a concept with one source only, or `drawings` have
+            other labels.
     """
     del backbone, layer
     if drawings is not None and drawings.labels != sketches.labels:
@@ -184,7 +185,13 @@ def _parts(sketches: Sketches, size: int, least: float, seed: int) -> dict[str, 
     """What is trained on and what is held out, both whole and thinned, as pictures of `size` pixels."""
     whole, missing = _drawn(sketches, size, PENS[0]), thinned(_drawn(sketches, size, PENS[1]), least, seed)
     groups = sketches.table["image_id"].to_numpy()
-    fold_N = stratified_group_folds(sketches.target_N, groups, HELD_OUT, seed)
+    fewest = int(sketches.table.groupby("concept")["image_id"].nunique().min())
+    if fewest < 2:
+        raise ValueError(
+            f"{sketches.name} has a concept with one source only; a critic trains on some and sets its temperatures on "
+            "others, so give it two or more of each"
+        )
+    fold_N = stratified_group_folds(sketches.target_N, groups, min(HELD_OUT, fewest), seed)
     chosen = {"network": np.flatnonzero(fold_N != 0), "held out": np.flatnonzero(fold_N == 0)}
     return {
         part: joined([whole.select(rows), missing.select(rows)], f"{sketches.name}, whole and thinned, {part}")

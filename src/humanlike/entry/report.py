@@ -118,11 +118,15 @@ def _lines(card: Card) -> list[str]:
             continue
         best = group_order(card, group, scores[0])[0]
         value = card.values[group.key][best][scores[0]]
-        line = f"{group.key} {group.name}: {short_title(scores[0])} {number(value.value, digits_of(scores[0]))}"
+        reached = f"{short_title(scores[0])} {number(value.value, digits_of(scores[0]))}"
         if value.fraction is not None:
-            line += f", {value.fraction:.2f} of the ceiling"
+            reached += f" ({value.fraction:.2f} of the ceiling)"
         ranking = card.rankings[group.key].get(scores[0])
         alike = 0 if ranking is None else sum(rank == 1 for rank in ranking.rank.values()) - 1
-        one = f" of {len(group.entries)} models, of {best}" if len(group.entries) > 1 else f", of {best} alone"
-        said.append(f"{line}{one}{f'; {alike} other(s) cannot be told apart from the best' if alike > 0 else ''}")
+        count = len(group.entries)
+        which = f"the best of {count} models is {best}" if count > 1 else f"{best} alone"
+        others = f"; {alike} other{'s' * (alike > 1)} cannot be told apart from it" if alike > 0 else ""
+        said.append(f"{group.key} {group.name}: {which}, with {reached}{others}")
+        if group.apart:
+            said.append(f"   {group.apart}")
     return said

@@ -19,6 +19,8 @@ from humanlike.entry.train_generator_files import spread_over
 from humanlike.generators.decoder import StrokeDecoder
 from humanlike.generators.sketch_rnn import SketchRNN
 
+# Where SLURM is installed, Lightning says so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*srun.*command is available.*")
 CONCEPTS = ("airplane", "bench", "lion")
 SMALL = {
     "decoder": partial(StrokeDecoder, num_curves=8, width=16, depth=1, heads=2, code=4),

@@ -19,6 +19,10 @@ from humanlike.readouts.checkpoint_io import AtomicCheckpointIO
 CONCEPT_B = torch.tensor([0, 1, 2, 1])
 
 
+# Where SLURM is installed, Lightning says so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*srun.*command is available.*")
+
+
 def drawn_by(model, numbers=range(4), concept_B=CONCEPT_B, seed=0):
     return model.draw(concept_B, model.noise(list(numbers), seed, "test"))
 

@@ -88,7 +88,8 @@ class Critic(nn.Module):
         self.pixels = PixelTransform(backbone.transform)
         self.head = head if head is None else head.requires_grad_(False)
         self.record = dict(record or {})
-        self.register_buffer("coef_KD", coef_KD.detach().float())
+        # In one layout in memory, or a critic read from its file would add up in another order than the fitted one.
+        self.register_buffer("coef_KD", coef_KD.detach().float().contiguous())
         self.register_buffer("intercept_K", intercept_K.detach().float())
         self._position = {self.labels[k]: i for i, k in enumerate(self.classes)}
 

@@ -147,6 +147,18 @@ def test_a_killed_wandb_run_goes_on_with_the_same_id_and_a_contiguous_history(wa
     assert not any(b"sk-secret" in path.read_bytes() for path in wandb_home.rglob("*") if path.is_file())
 
 
+def test_a_job_that_begins_again_within_a_second_finds_all_its_files(wandb_home):
+    folder = wandb_home / "wandb"
+    folder.mkdir()
+    (folder / "run_id").write_text("abc\n")
+    names = ["20260131_120000-abc", *(f"20260131_120000-abc-{i}" for i in (1, 2, 10)), "20260131_120001-abc"]
+    for name in [*names, "20260131_120000-abcd"]:
+        path = folder / "wandb" / f"offline-run-{name}" / f"run-{name.split('-')[1]}.wandb"
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert [path.parent.name for path in WandbRun(folder)._earlier] == [f"offline-run-{name}" for name in names]
+
+
 def test_wandb_file_equals_wandbs_own_reader(wandb_home):
     run = WandbRun(wandb_home, name="as it is called", group="sweep", tags=["a"])
     run.experiment.define_metric("seva/by_condition/*", step_metric="seva/condition")

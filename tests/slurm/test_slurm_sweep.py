@@ -117,7 +117,7 @@ def test_a_sweep_of_twelve_survives_a_death_and_a_cancelled_job(slurm, sweep):
     after = found["slow"][1]
     assert found["slow"][0] == folder
     assert (after["status"], after["process"] != before["process"]) == (0, True)
-    runs = {path.name.rpartition("-")[2] for path in folder.rglob("offline-run-*")}
+    runs = {path.name for path in folder.rglob("run-*.wandb") if path.is_file()}
     assert len(runs) == 1
 
     (sweep.home / "deadly").unlink()

@@ -163,9 +163,14 @@ class WandbRun(WandbLogger):
             super().log_metrics(dict(row.values), row.step)
 
     def _files_of(self, run_id: str | None) -> list[Path]:
-        """The files of a run, the oldest first: their folders begin with the time."""
-        found = self._folder.glob(f"wandb/*run-*-{run_id}/run-{run_id}.wandb") if run_id else ()
-        return sorted(found, key=lambda path: path.parent.name)
+        """The files of a run, the oldest first: their folders begin with the time.
+
+        Folders of one second end on `-1`, `-2`, …: `offline-run-20260131_120000-ID-1`.
+        """
+        found = self._folder.glob(f"wandb/*run-*-{run_id}*/run-{run_id}.wandb") if run_id else ()
+        return sorted(
+            found, key=lambda path: (path.parent.name.partition(f"-{run_id}")[0], len(path.parent.name), path)
+        )
 
 
 def _kept_id(folder: Path) -> str | None:

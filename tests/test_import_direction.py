@@ -11,6 +11,7 @@ ORDER = (
     "types",
     "rng",
     "files",
+    "place",
     "processes",
     "interfaces",
     "metrics",

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from humanlike import processes
+from humanlike.place import ALONE, place
 from humanlike.processes import (
-    ALONE,
     LostProcessError,
     ProcessWatch,
     clear_signs,
     end_with_parent,
-    place,
     signs,
 )
 

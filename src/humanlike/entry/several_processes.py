@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from humanlike import processes
-from humanlike.processes import LostProcessError, ProcessWatch, end_with_parent, place
+from humanlike.place import ALONE, place
+from humanlike.processes import LostProcessError, ProcessWatch, end_with_parent
 
 if TYPE_CHECKING:
     import pytorch_lightning as pl
@@ -39,7 +40,7 @@ def start_by_fork(settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     several = str(settings.get("devices", 1)).isdigit() and int(settings.get("devices", 1)) > 1
     asked = settings.get("strategy", "auto") == "auto" and settings.get("accelerator") == "cpu"
-    alone = int(settings.get("num_nodes") or 1) == 1 and place() == processes.ALONE
+    alone = int(settings.get("num_nodes") or 1) == 1 and place() == ALONE
     by_slurm = int(os.environ.get("SLURM_NTASKS", "1")) > 1
     can_fork = sys.platform == "linux" and "fork" in multiprocessing.get_all_start_methods()
     if not (several and asked and alone and can_fork) or by_slurm or "plugins" in settings:

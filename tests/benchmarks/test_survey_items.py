@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from humanlike.benchmarks.survey_checks import attention_checks
-from humanlike.benchmarks.survey_items import choose_sketches, choose_triples
+from humanlike.benchmarks.survey_items import choose_sketches, choose_triples, in_score_order
 from humanlike.data.survey import RatingScale, SurveyItem
 
 
@@ -51,6 +51,14 @@ def test_ids_and_their_order_say_nothing_of_the_scores(sketches):
     assert all(35 <= tops.count(place) <= 72 for place in range(3))  # 53 expected
 
 
+def test_an_acceptance_shows_falling_scores(sketches):
+    chosen = choose_triples(sketches, 60, seed=2)
+    score = sketches.set_index("sketch_id")["score"]
+    for own, item in zip(in_score_order(chosen), chosen.items, strict=True):
+        assert (own.item, set(own.sketch_ids)) == (item.item, set(item.sketch_ids))
+        assert score[list(own.sketch_ids)].is_monotonic_decreasing
+
+
 def test_concepts_without_a_triple_are_named_and_too_many_triples_refused(sketches):
     flat = sketches.assign(score=sketches["score"].where(sketches["concept"] != "c", 0.5))
     chosen = choose_triples(flat, 20)
@@ -87,5 +95,7 @@ def test_checks_ask_for_something_that_nobody_does_by_chance():
     assert {check.expected for check in checks} == {(0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
     rated = attention_checks(tuple(SurveyItem(f"s{i}", (f"a{i}",)) for i in range(40)), 40, RatingScale(0, 10, 5))
     assert {check.expected for check in rated} == {(0,), (5,), (10,)}
+    accepting = attention_checks(items, 40, None, accepting=True)
+    assert {check.expected for check in accepting} == {(0,), (1,)}
     with pytest.raises(ValueError, match="41 attention checks among 40 questions"):
         attention_checks(items, 41, None)

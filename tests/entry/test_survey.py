@@ -129,6 +129,46 @@ def test_from_a_run_to_a_report(run, tmp_path, monkeypatch, capsys):
     assert repeated["agreement"] == record["agreement"]
 
 
+def test_an_acceptance_from_a_run_to_a_report(run, tmp_path, monkeypatch, capsys):
+    study, out = tmp_path / "study", tmp_path / "out"
+    arguments = ("--kind", "acceptance", "--count", 12, "--checks", 1, "--min-gap", 0.05)
+    assert humanlike(monkeypatch, "survey", run, study, *arguments) == 0
+    survey = read_survey(study)
+    score = pd.read_parquet(run / "items.parquet").set_index("sketch_id")["sea"]
+    assert survey.controls == 0.25
+    assert all(score[list(item.sketch_ids)].is_monotonic_decreasing for item in survey.items)
+
+    # six people see every fourth item turned round; they accept five of nine orders, and one of three controls
+    rows = [
+        {"participant": f"P{p}", "item": item.item, "sketch_id": sketch, "shown": place,
+         "accepted": (k // 4 == 0) if k % 4 == p % 4 else k % 2 == 0, "fingerprint": survey.fingerprint}
+        for p in range(6) for k, item in enumerate(survey.items)
+        for place, sketch in enumerate(item.sketch_ids[:: -1 if k % 4 == p % 4 else 1], 1)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    table.to_csv(tmp_path / "answers.csv", index=False)
+    arguments = ("--survey", study, "--replicates", 100)
+    assert humanlike(monkeypatch, "agreement", run, tmp_path / "answers.csv", *arguments, "--output", out) == 0
+    said = capsys.readouterr().out
+    first = table.drop_duplicates(["participant", "item"]).reset_index(drop=True)
+    person = first["participant"].str[1:].astype(int)
+    control = first.groupby("participant").cumcount() % 4 == person % 4
+    expected = first.loc[~control, "accepted"].mean(), first.loc[control, "accepted"].mean()
+    record = json.loads((out / "agreement.json").read_text())
+    assert record["kind"] == "acceptance"
+    assert [r["value"] for r in record["agreement"]] == pytest.approx([*expected, expected[0] - expected[1]])
+    assert f"{expected[0]:.3f} (" in said
+    assert "published for SEA are 0.878 and 0.880" in said
+    assert "controls accepted" in (out / "report.html").read_text().lower()
+    assert (out / "figures" / "acceptance.svg").is_file()
+
+    flat = out / "tables" / "judgments.csv"
+    assert set(pd.read_csv(flat)["accepted"]) == {True, False}
+    assert humanlike(monkeypatch, "agreement", run, flat, *arguments, "--output", tmp_path / "again") == 0
+    again = json.loads((tmp_path / "again" / "agreement.json").read_text())
+    assert again["agreement"] == record["agreement"]
+
+
 def test_two_runs_are_compared(run, tmp_path, monkeypatch, capsys):
     other = tmp_path / "other.csv"
     items = pd.read_parquet(run / "items.parquet")
@@ -199,6 +239,17 @@ def test_a_ranking_from_a_folder_and_a_table_of_scores(folder, run, tmp_path, mo
         (("survey", "{run}", "{out}", "--count", "3", "--side", "0"), 2, "a picture needs 16 pixels or more"),
         (("survey", "{run}", "{out}", "--scale", "1:9"), 2, "--scale is for a rating, but this is a ranking"),
         (("survey", "{run}", "{out}", "--slider"), 2, "--slider is for a rating"),
+        (
+            ("survey", "{run}", "{out}", "--controls", "0.5"),
+            2,
+            "--controls is for an acceptance, but this is a ranking",
+        ),
+        (
+            ("survey", "{run}", "{out}", "--kind", "acceptance", "--count", "3", "--controls", "1"),
+            1,
+            "the share of controls is 1.0; it must be 0 to below 1",
+        ),
+        (("survey", "{folder}", "{out}", "--kind", "acceptance"), 1, "triples are chosen by score"),
         (("survey", "{run}", "{out}", "--kind", "rating", "--mixed"), 2, "--mixed is for a ranking"),
         (("survey", "{run}", "{out}", "--kind", "rating", "--min-gap", "0.2"), 2, "--min-gap is for a ranking"),
         (("agreement", "{run}", "absent.json"), 1, "there is no file of answers absent.json"),

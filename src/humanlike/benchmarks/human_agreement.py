@@ -1,4 +1,4 @@
-"""How far people agree with SEA, or with any score of sketches: rankings and ratings held against scores.
+"""How far people agree with SEA, or with any score of sketches: rankings, ratings and acceptances held against scores.
 
 ```python
 from humanlike.benchmarks.human_agreement import human_agreement, read_survey_responses
@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
+from humanlike.benchmarks.human_agreement_acceptance import acceptance_agreement
 from humanlike.benchmarks.human_agreement_ranking import ranking_agreement
 from humanlike.benchmarks.human_agreement_rating import rating_agreement
 from humanlike.benchmarks.human_agreement_result import DEFAULTS, AgreementSettings, HumanAgreement
@@ -25,6 +26,7 @@ __all__ = [
     "AgreementSettings",
     "HumanAgreement",
     "SurveyResponses",
+    "acceptance_agreement",
     "human_agreement",
     "ranking_agreement",
     "rating_agreement",
@@ -34,20 +36,21 @@ __all__ = [
 PUBLISHED_AGREEMENT: Mapping[str, float] = {"closed models": 0.878, "open models": 0.880}
 """Share of 27 people's judgments of 160 triples that accept SEA's order, as published (SEA, CVPR 2026).
 
-They were, as far as is known, shown that order; `accepted` here is of orders that people gave unprompted, which is
-harder.
+They were, as far as is known, shown that order, as in an acceptance here; `accepted` of a ranking is of orders that
+people gave unprompted, which is harder.
 """
 
 _KINDS: Mapping[str, Callable[[SurveyResponses, pd.DataFrame, AgreementSettings], HumanAgreement]] = {
     "ranking": ranking_agreement,
     "rating": rating_agreement,
+    "acceptance": acceptance_agreement,
 }
 
 
 def human_agreement(
     responses: SurveyResponses, scores: pd.DataFrame, settings: AgreementSettings = DEFAULTS
 ) -> HumanAgreement:
-    """Hold scores against people's judgments, of either kind.
+    """Hold scores against people's judgments, of any kind.
 
     Args:
         responses: What people answered; see `read_survey_responses`.
@@ -55,7 +58,7 @@ def human_agreement(
         settings: How intervals are made.
 
     Returns:
-        See `ranking_agreement` and `rating_agreement`.
+        See `ranking_agreement`, `rating_agreement` and `acceptance_agreement`.
 
     Raises:
         ValueError: When there is no score, a judged sketch has none of them, or judgments contradict each other.

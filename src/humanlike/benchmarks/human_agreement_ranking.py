@@ -19,9 +19,10 @@ from humanlike.benchmarks.human_agreement_result import (
     comparisons,
     judged_scores,
     people_flags,
+    shares_interval,
 )
 from humanlike.data.survey_responses import SurveyResponses
-from humanlike.stats.intervals import known_mean, percentile
+from humanlike.stats.intervals import known_mean
 from humanlike.stats.order_agreement import (
     PAIR_CHANCE,
     order_accepted,
@@ -56,6 +57,20 @@ class Orders:
     items_I: np.ndarray
     item_R: np.ndarray
     seconds_R: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(P, I)."""
+        return len(self.participants_P), len(self.items_I)
+
+    def scores(self, score: pd.Series) -> np.ndarray:
+        """(R, M) scores of what was judged.
+
+        Args:
+            score: Index sketch id, sorted.
+        """
+        values: np.ndarray = score.to_numpy()[np.searchsorted(score.index.to_numpy(str), self.sketch_RM)]
+        return values
 
 
 def orders_of(table: pd.DataFrame) -> Orders:
@@ -121,7 +136,7 @@ def ranking_agreement(
     """
     orders = orders_of(responses.table)
     known = judged_scores(scores, sorted(set(orders.sketch_RM.ravel())))
-    shape = (len(orders.participants_P), len(orders.items_I))
+    shape = orders.shape
     weights = crossed_weights(*shape, settings.replicates, settings.seed)
     people = order_consistency(orders.rank_RM, orders.item_R)
     ceilings = _ceilings(orders, people.left_out_R, people.best_R)
@@ -129,22 +144,19 @@ def ranking_agreement(
     estimates: dict[str, dict[str, float]] = {}
     replicates: dict[str, dict[str, np.ndarray]] = {}
     for name in known.columns:
-        score_RM = known[name].to_numpy()[np.searchsorted(known.index.to_numpy(str), orders.sketch_RM)]
+        score_RM = orders.scores(known[name])
         values = judgment_values(orders.rank_RM, score_RM)
         estimates[name], replicates[name] = {}, {}
         for measure, value_R in values.items():
             value_PI = judgment_matrix(value_R, orders.participant_R, orders.item_R, shape)
             estimates[name][measure] = known_mean(value_R)
             replicates[name][measure] = crossed_means(value_PI, weights)
-            interval = percentile(replicates[name][measure], settings.level)
-            several = min(shape) > 1
             rows.append(
                 {
                     "score": name,
                     "measure": measure,
                     "value": estimates[name][measure],
-                    "ci_low": interval.low if several else np.nan,
-                    "ci_high": interval.high if several else np.nan,
+                    **shares_interval(replicates[name][measure], shape, settings.level),
                     "std_error": two_way_std_error(value_PI),
                     "chance": _chance(measure, orders.rank_RM.shape[1]),
                     **ceilings.get(measure, {"ceiling": np.nan, "ceiling_high": np.nan}),
@@ -213,15 +225,18 @@ def _participants(name: str, orders: Orders, values: dict[str, np.ndarray], left
     )
 
 
-def _items(
-    name: str, orders: Orders, values: dict[str, np.ndarray], score_RM: np.ndarray, pair_share_I: np.ndarray
-) -> pd.DataFrame:
-    """One row an item: the score's order, the least gap in it, how many accept it, and how far people agree."""
+def item_orders(name: str, orders: Orders, score_RM: np.ndarray) -> pd.DataFrame:
+    """One row an item: `item, score, order` (by the score), `least_gap` in it, `judgments`.
+
+    Args:
+        name: The score.
+        orders: What was judged.
+        score_RM: Scores of it.
+    """
     _, first_I = np.unique(orders.item_R, return_index=True)
     score_IM, sketch_IM = score_RM[first_I], orders.sketch_RM[first_I]
     order_IM = np.argsort(-score_IM, axis=1, kind="stable")
     gaps_I = -np.diff(np.take_along_axis(score_IM, order_IM, axis=1), axis=1).max(axis=1, initial=-np.inf)
-    means = pd.DataFrame({m: values[m] for m in ("accepted", "concordance")}).groupby(orders.item_R).mean()
     return pd.DataFrame(
         {
             "item": orders.items_I,
@@ -229,8 +244,15 @@ def _items(
             "order": [" > ".join(row) for row in np.take_along_axis(sketch_IM, order_IM, axis=1)],
             "least_gap": gaps_I,
             "judgments": np.bincount(orders.item_R),
-            "accepted": means["accepted"].to_numpy(),
-            "concordance": means["concordance"].to_numpy(),
-            "pair_agreement": pair_share_I,
         }
+    )
+
+
+def _items(
+    name: str, orders: Orders, values: dict[str, np.ndarray], score_RM: np.ndarray, pair_share_I: np.ndarray
+) -> pd.DataFrame:
+    """One row an item: the score's order, the least gap in it, how many accept it, and how far people agree."""
+    means = pd.DataFrame({m: values[m] for m in ("accepted", "concordance")}).groupby(orders.item_R).mean()
+    return item_orders(name, orders, score_RM).assign(
+        accepted=means["accepted"].to_numpy(), concordance=means["concordance"].to_numpy(), pair_agreement=pair_share_I
     )

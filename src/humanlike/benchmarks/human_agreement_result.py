@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from humanlike.stats.comparison import compare_pairs
+from humanlike.stats.intervals import percentile
 
 LEAST_PARTICIPANTS = 5
 """With fewer, an interval over participants says little."""
@@ -51,10 +52,10 @@ class HumanAgreement:
     """Scores held against people.
 
     Attributes:
-        kind: "ranking" or "rating".
+        kind: "ranking", "rating" or "acceptance".
         agreement: One row a score and measure: `score, measure, value, ci_low, ci_high, std_error, chance, ceiling,
             ceiling_high, n`.
-        tables: Further tables by name; see `ranking_agreement` and `rating_agreement`.
+        tables: Further tables by name; see `ranking_agreement`, `rating_agreement` and `acceptance_agreement`.
         counts: What was used and what was left out.
         flags: Sentences to read before the results.
         settings: How intervals were made.
@@ -150,6 +151,19 @@ def comparisons(
             )
         )
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+
+def shares_interval(replicates_B: np.ndarray, shape_PI: tuple[int, int], level: float) -> dict[str, float]:
+    """`ci_low` and `ci_high`, percentiles of crossed replicates; NaN below two participants or two items.
+
+    Args:
+        replicates_B: Replicates.
+        shape_PI: Numbers of participants and items.
+        level: Coverage.
+    """
+    interval = percentile(replicates_B, level)
+    several = min(shape_PI) > 1
+    return {"ci_low": interval.low if several else np.nan, "ci_high": interval.high if several else np.nan}
 
 
 def people_flags(counts: Mapping[str, int]) -> list[str]:

@@ -7,7 +7,12 @@ from humanlike.rng import generator
 
 
 def attention_checks(
-    items: tuple[SurveyItem, ...], count: int, scale: RatingScale | None, seed: int = 0
+    items: tuple[SurveyItem, ...],
+    count: int,
+    scale: RatingScale | None,
+    seed: int = 0,
+    *,
+    accepting: bool = False,
 ) -> tuple[SurveyCheck, ...]:
     """Checks with the sketches of questions drawn at random.
 
@@ -16,6 +21,7 @@ def attention_checks(
         count: How many checks, at most one a question.
         scale: Of a rating; None: a ranking, whose check asks for an order other than that on the page.
         seed: Global seed.
+        accepting: Of an acceptance, whose check asks to accept (1) or to reject (0).
 
     Raises:
         ValueError: When there are fewer questions than checks.
@@ -30,7 +36,9 @@ def attention_checks(
     checks = []
     for number, place in enumerate(rng.permutation(len(items))[:count], start=1):
         shown = [items[place].sketch_ids[i] for i in rng.permutation(len(items[place].sketch_ids))]
-        if scale is None:
+        if accepting:
+            expected = [int(rng.integers(2))]
+        elif scale is None:
             expected = [int(i) for i in rng.permutation(len(shown))]
             while expected == sorted(expected):
                 expected = [int(i) for i in rng.permutation(len(shown))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -114,6 +114,22 @@ def choose_sketches(sketches: pd.DataFrame, count: int, *, seed: int = 0) -> Cho
         (str(known["concept"].iloc[i]), (str(known["sketch_id"].iloc[i]),)) for i in picked
     ]
     return _chosen(rows, known, (), rng, "s")
+
+
+def in_score_order(chosen: Chosen) -> tuple[SurveyItem, ...]:
+    """The chosen items with their sketches by falling score, the order that an acceptance shows.
+
+    Args:
+        chosen: Triples.
+
+    Example:
+        >>> sketches = pd.DataFrame({"sketch_id": list("abc"), "concept": "owl", "score": [0.1, 0.9, 0.5]})
+        >>> in_score_order(choose_triples(sketches, 1))[0].sketch_ids
+        ('b', 'c', 'a')
+    """
+    placed = chosen.table.sort_values(["item", "place"], kind="stable").groupby("item")["sketch_id"]
+    ids = {str(item): tuple(map(str, own)) for item, own in placed}
+    return tuple(replace(item, sketch_ids=ids[item.item]) for item in chosen.items)
 
 
 def _scored(sketches: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""A survey: which sketches people order or rate on a page, and the fingerprint that ties their answers to it.
+"""A survey: what people order, rate or see ordered on a page, and the fingerprint that ties their answers to it.
 
 `survey.json` (schema "humanlike.survey/1") holds what the page shows; docs/human_study.md describes it.
 """
@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args
 from humanlike.files import sha256_value, write_json
 
 SCHEMA = "humanlike.survey/1"
-Kind = Literal["ranking", "rating"]
-KINDS: tuple[str, ...] = get_args(Kind)
+Kind = Literal["ranking", "rating", "acceptance"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class SurveyItem:
 
     Attributes:
         item: Its id.
-        sketch_ids: The sketches that are ordered, or the one that is rated; the page shuffles them.
+        sketch_ids: The sketches that are ordered, or the one that is rated; the page shuffles them. In an
+            acceptance they stand in the order that people accept or reject.
         concept: What they are meant to show, or "" where the page does not say.
     """
 
@@ -40,7 +41,8 @@ class SurveyCheck:
     Attributes:
         item: Its id.
         sketch_ids: The sketches that are shown, in the order in which they are shown.
-        expected: Places to choose, from 0, in the order of choosing; or the one rating to give.
+        expected: Places to choose, from 0, in the order of choosing; or the one rating to give; or 1 to accept, 0 to
+            reject.
     """
 
     item: str
@@ -89,14 +91,16 @@ class Survey:
     """What a page asks.
 
     Attributes:
-        kind: "ranking" or "rating".
+        kind: "ranking", "rating" or "acceptance".
         items: The questions.
         checks: Attention checks among them.
-        scale: Of ratings; None for a ranking.
+        scale: Of ratings; None for the other kinds.
         seed: Of the order in which each participant meets the questions.
         images: Sketch id → SHA-256 of the picture that is shown.
         texts: Everything that the page says.
         source: Where the sketches and the scores that chose them came from; not part of the fingerprint.
+        controls: Share of each participant's questions of an acceptance that show another order than the item's, drawn
+            at random by the page; None for the other kinds.
     """
 
     kind: Kind
@@ -107,6 +111,7 @@ class Survey:
     images: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, Any] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
+    controls: float | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -115,13 +120,17 @@ class Survey:
             raise ValueError("a survey needs a question or more")
         if (self.scale is None) == (self.kind == "rating"):
             raise ValueError("ratings need a scale, and only they")
+        if (self.controls is None) == (self.kind == "acceptance"):
+            raise ValueError("an acceptance needs a share of controls, and only it")
+        if self.controls is not None and not 0 <= self.controls < 1:
+            raise ValueError(f"the share of controls is {self.controls}; it must be 0 to below 1, for example 0.25")
         names = [question.item for question in self.questions]
         if len(set(names)) != len(names):
             raise ValueError(f"ids of questions occur twice: {sorted({n for n in names if names.count(n) > 1})[:3]}")
         for question in self.questions:
             count = len(set(question.sketch_ids))
-            if count != len(question.sketch_ids) or (count < 2 if self.kind == "ranking" else count != 1):
-                wanted = "two or more different sketches" if self.kind == "ranking" else "one sketch"
+            if count != len(question.sketch_ids) or (count != 1 if self.kind == "rating" else count < 2):
+                wanted = "one sketch" if self.kind == "rating" else "two or more different sketches"
                 raise ValueError(f"question {question.item} shows {list(question.sketch_ids)}; it needs {wanted}")
 
     @property
@@ -137,12 +146,16 @@ class Survey:
     @property
     def fingerprint(self) -> str:
         """16 hexadecimal digits that change with anything a participant could see."""
-        seen = {name: value for name, value in asdict(self).items() if name != "source"}
+        seen = {name: value for name, value in self._fields().items() if name != "source"}
         return sha256_value({"schema": SCHEMA, **seen})[:16]
 
     def record(self) -> dict[str, Any]:
         """The content of `survey.json`."""
-        return {"schema": SCHEMA, "fingerprint": self.fingerprint, **asdict(self)}
+        return {"schema": SCHEMA, "fingerprint": self.fingerprint, **self._fields()}
+
+    def _fields(self) -> dict[str, Any]:
+        """All fields; without `controls` where there are none, so that fingerprints of the other kinds stay."""
+        return {name: value for name, value in asdict(self).items() if (name, value) != ("controls", None)}
 
 
 def write_survey(path: str | Path, survey: Survey) -> None:
@@ -192,6 +205,7 @@ def read_survey(path: str | Path) -> Survey:
             images=record["images"],
             texts=record["texts"],
             source=record["source"],
+            controls=record.get("controls"),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(

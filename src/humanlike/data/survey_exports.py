@@ -12,6 +12,12 @@ import pandas as pd
 from humanlike.data.survey import KINDS, Kind, RatingScale
 
 SCHEMA = "humanlike.survey_responses/1"
+VALUES: Mapping[Kind, tuple[str, ...]] = {
+    "ranking": ("rank",),
+    "rating": ("rating",),
+    "acceptance": ("accepted", "shown"),
+}
+"""Kind → the columns of an answer; the first tells the kind of a table."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +26,9 @@ class Session:
 
     Attributes:
         participant: Whose answers they are.
-        kind: "ranking" or "rating".
-        table: `participant, item, sketch_id, rank` or `rating`, `seconds`, and `place` in the file, for messages.
+        kind: "ranking", "rating" or "acceptance".
+        table: `participant, item, sketch_id`, the columns `VALUES` of the kind, `seconds`, and `place` in the file, for
+            messages.
         fingerprint: Of the page; None where the file does not say.
         checks: Attention checks that were met; None where unknown.
         checks_failed: How many of them were answered otherwise than asked.
@@ -62,8 +69,7 @@ def session_of(record: Mapping[str, Any], where: str, known: Collection[str] | N
         if item in seen:
             raise ValueError(f"{where}, {place}: item {item!r} was answered before, in answer {seen[item]}; keep one")
         seen[item] = number
-        values = _ranks(answer, f"{where}, {place}") if scale is None else _rating(answer, scale, f"{where}, {place}")
-        for sketch, value in values.items():
+        for sketch, values in _values(kind, answer, scale, f"{where}, {place}").items():
             if known is not None and sketch not in known:
                 raise ValueError(
                     f"{where}, {place}: there is no sketch {sketch!r}; are these answers to other sketches?"
@@ -73,12 +79,12 @@ def session_of(record: Mapping[str, Any], where: str, known: Collection[str] | N
                     "participant": participant,
                     "item": item,
                     "sketch_id": sketch,
-                    "rank" if scale is None else "rating": float(value),
+                    **values,
                     "seconds": _seconds(answer, f"{where}, {place}"),
                     "place": place,
                 }
             )
-    columns = ["participant", "item", "sketch_id", "rank" if scale is None else "rating", "seconds", "place"]
+    columns = ["participant", "item", "sketch_id", *VALUES[kind], "seconds", "place"]
     failed = sum(
         _expected(check, f"{where}, check {number}") != check.get("given") for number, check in enumerate(checks, 1)
     )
@@ -99,7 +105,7 @@ def _kind(record: Mapping[str, Any], where: str) -> Kind:
     kind = record.get("kind")
     if kind not in KINDS:
         raise ValueError(f"{where}: kind is {kind!r}; it must be {' or '.join(map(repr, KINDS))}")
-    return "ranking" if kind == "ranking" else "rating"
+    return next(known for known in KINDS if known == kind)
 
 
 def _text(record: Mapping[str, Any], name: str, where: str) -> str:
@@ -123,10 +129,31 @@ def _scale(record: Mapping[str, Any], where: str) -> RatingScale:
         raise ValueError(f"{where}: 'scale' is {record.get('scale')!r}; it needs low, high, step and slider") from error
 
 
-def _ranks(answer: Mapping[str, Any], where: str) -> dict[str, int]:
-    shown, order = answer.get("shown"), answer.get("order")
+def _values(
+    kind: Kind, answer: Mapping[str, Any], scale: RatingScale | None, where: str
+) -> dict[str, dict[str, float | bool]]:
+    """Sketch → the columns `VALUES` of an answer."""
+    if scale is not None:
+        return {sketch: {"rating": float(rating)} for sketch, rating in _rating(answer, scale, where).items()}
+    if kind == "ranking":
+        return {sketch: {"rank": float(rank)} for sketch, rank in _ranks(answer, where).items()}
+    shown, accepted = _shown(answer, where), answer.get("accepted")
+    if not isinstance(accepted, bool):
+        raise ValueError(f"{where}: 'accepted' is {accepted!r}; it must be true or false")
+    return {sketch: {"accepted": accepted, "shown": float(place)} for place, sketch in enumerate(shown, start=1)}
+
+
+def _shown(answer: Mapping[str, Any], where: str) -> list[str]:
+    shown = answer.get("shown")
     if not isinstance(shown, list) or not all(isinstance(s, str) for s in shown) or len(set(shown)) < 2:
         raise ValueError(f"{where}: 'shown' is {shown!r}; it must list two or more sketches")
+    if len(set(shown)) < len(shown):
+        raise ValueError(f"{where}: 'shown' is {shown!r}, which lists a sketch twice")
+    return shown
+
+
+def _ranks(answer: Mapping[str, Any], where: str) -> dict[str, int]:
+    shown, order = _shown(answer, where), answer.get("order")
     if not isinstance(order, list) or len(order) != len(shown) or set(map(str, order)) != set(shown):
         lacking = sorted(set(shown) - set(map(str, order))) if isinstance(order, list) else sorted(shown)
         raise ValueError(

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from humanlike.data.survey import KINDS, Kind, Survey
-from humanlike.data.survey_exports import SCHEMA, Session, session_of
+from humanlike.data.survey_exports import SCHEMA, VALUES, Session, session_of
 from humanlike.data.table_files import SUFFIXES, read_table, refuse_empty, rows_named
 
-VALUE = {"ranking": "rank", "rating": "rating"}
-"""Kind → the column that holds the answer."""
 COLUMNS = ("participant", "item", "sketch_id")
+_A: dict[Kind, str] = {"ranking": "a ranking", "rating": "a rating", "acceptance": "an acceptance"}
+_TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,10 @@ class SurveyResponses:
     """Judgments of everybody who paid attention.
 
     Attributes:
-        kind: "ranking" or "rating".
-        table: One row a (participant, item, sketch): `participant, item, sketch_id, rank` (1 = first) or `rating`,
-            `seconds` (NaN where unknown; of the whole item).
+        kind: "ranking", "rating" or "acceptance".
+        table: One row a (participant, item, sketch): `participant, item, sketch_id`, then `rank` (1 = first), or
+            `rating`, or `accepted` (of the whole item) and `shown` (place on the page, 1 = first); `seconds` (NaN where
+            unknown; of the whole item).
         participants: One row a person, those left out too: `participant, answers, checks, checks_failed, complete,
             excluded`.
         fingerprint: Of the survey; None where the files do not say.
@@ -118,19 +119,22 @@ def _table_sessions(path: Path, known: set[str] | None) -> list[Session]:
     """The participants of a flat table; a rating's item may be left out, it is the sketch."""
     where = f"responses {path}"
     table = read_table(path, ("participant", "sketch_id"), (*COLUMNS, "fingerprint"), "responses")
-    present = [kind for kind in KINDS if VALUE[kind] in table.columns]
+    present = [kind for kind in KINDS if VALUES[kind][0] in table.columns]
     if len(present) != 1:
         raise ValueError(
-            f"{where}: a table of answers has either a column 'rank' (a ranking) or a column 'rating', "
-            f"found {present or 'neither'} among {list(table.columns)}"
+            f"{where}: a table of answers has either a column 'rank' (a ranking) or a column 'rating' or a column "
+            f"'accepted' (an acceptance), found {present or 'none'} among {list(table.columns)}"
         )
-    kind: Kind = "ranking" if present == ["ranking"] else "rating"
-    if kind == "ranking" and "item" not in table.columns:
-        raise ValueError(f"{where}: a ranking needs the column 'item', which says what was ordered together")
+    kind = present[0]
+    lacking = [c for c in ("item", *VALUES[kind]) if c not in table.columns and kind != "rating"]
+    if lacking:
+        words = {"item": "which says what was ordered together", "shown": "the place on the page, 1 = first"}
+        raise ValueError(f"{where}: {_A[kind]} needs the column {lacking[0]!r}, {words[lacking[0]]}")
     table = table if "item" in table.columns else table.assign(item=table["sketch_id"])
     refuse_empty(table, COLUMNS, where)
-    values = _numbers(table, VALUE[kind], where)
-    table = table.assign(**{VALUE[kind]: values})
+    for column in VALUES[kind]:
+        values = (_truths if column == "accepted" else _numbers)(table, column, where)
+        table = table.assign(**{column: values})
     if known is not None:
         unknown = np.flatnonzero(~table["sketch_id"].isin(known).to_numpy())
         if len(unknown):
@@ -147,8 +151,8 @@ def _table_sessions(path: Path, known: set[str] | None) -> list[Session]:
             f"{where}: {rows_named(same)} are answers by {first['participant']!r} to the same question, item "
             f"{first['item']!r} with {first['sketch_id']!r}; keep one"
         )
-    if kind == "ranking":
-        _refuse_incomplete(table, where)
+    if kind != "rating":
+        _refuse_incomplete(table, where, kind)
     return [_table_session(own, str(person), kind, where) for person, own in table.groupby("participant", sort=False)]
 
 
@@ -162,14 +166,31 @@ def _numbers(table: pd.DataFrame, column: str, where: str) -> np.ndarray:
     return values
 
 
-def _refuse_incomplete(table: pd.DataFrame, where: str) -> None:
-    """Every (participant, item) must hold the ranks 1 … M."""
+def _truths(table: pd.DataFrame, column: str, where: str) -> np.ndarray:
+    values = [_TRUTHS.get(str(value).strip().lower()) for value in table[column]]
+    wrong = np.flatnonzero([value is None for value in values])
+    if len(wrong):
+        raise ValueError(
+            f"{where}: {column} in {rows_named(wrong)} is {table[column].tolist()[wrong[0]]!r}; it must be true or "
+            "false"
+        )
+    return np.array(values, bool)
+
+
+def _refuse_incomplete(table: pd.DataFrame, where: str, kind: Kind) -> None:
+    """Every (participant, item) must hold the ranks, or places on the page, 1 … M, and one answer to all."""
+    column, words = ("rank", "rank(s)") if kind == "ranking" else ("shown", "place(s) on the page (shown)")
     for (person, item), own in table.groupby(["participant", "item"], sort=False):
-        ranks = sorted(own["rank"])
+        if kind == "acceptance" and own["accepted"].nunique() > 1:
+            raise ValueError(
+                f"{where}: {rows_named(own.index.to_numpy())}: {person!r} both accepted and rejected item {item!r}; an "
+                "order is accepted as a whole, so every row of it must say the same"
+            )
+        ranks = sorted(own[column])
         if len(ranks) < 2 or ranks != list(range(1, len(ranks) + 1)):
             shown = ", ".join(f"{r:g}" for r in ranks)
             raise ValueError(
-                f"{where}: {rows_named(own.index.to_numpy())}: {person!r} gave item {item!r} the rank(s) {shown}; each "
+                f"{where}: {rows_named(own.index.to_numpy())}: {person!r} gave item {item!r} the {words} {shown}; each "
                 "of 1, 2, 3, … must occur once, for two sketches or more"
             )
 
@@ -182,7 +203,7 @@ def _table_session(own: pd.DataFrame, person: str, kind: Kind, where: str) -> Se
     if "checks_failed" in own.columns:
         failed = int(np.nanmax(_numbers(own, "checks_failed", where)))
     seconds = _seconds(own, where) if "seconds" in own.columns else np.nan
-    rows = own[[*COLUMNS, VALUE[kind]]].assign(seconds=seconds, place=[f"row {i + 1}" for i in own.index])
+    rows = own[[*COLUMNS, *VALUES[kind]]].assign(seconds=seconds, place=[f"row {i + 1}" for i in own.index])
     return Session(person, kind, rows, next(iter(fingerprints), None), None, failed, None, where)
 
 
@@ -203,7 +224,7 @@ def _same_survey(sessions: Sequence[Session], survey: Survey | None) -> None:
     first = sessions[0]
     for session in sessions[1:]:
         if session.kind != first.kind:
-            raise ValueError(f"{first.where} is a {first.kind} and {session.where} a {session.kind}; read them apart")
+            raise ValueError(f"{first.where} is {_A[first.kind]} and {session.where} {_A[session.kind]}; part them")
         if None not in (session.fingerprint, first.fingerprint) and session.fingerprint != first.fingerprint:
             raise ValueError(
                 f"{first.where} answers the survey {first.fingerprint} and {session.where} the survey "
@@ -214,8 +235,9 @@ def _same_survey(sessions: Sequence[Session], survey: Survey | None) -> None:
     for session in sessions:
         if session.kind != survey.kind or session.fingerprint not in (None, survey.fingerprint):
             raise ValueError(
-                f"{session.where} answers a {session.kind} with the fingerprint {session.fingerprint}, but the survey "
-                f"given is a {survey.kind} with {survey.fingerprint}; take the survey.json beside the page they used"
+                f"{session.where} answers {_A[session.kind]} with the fingerprint {session.fingerprint}, but the "
+                f"survey given is {_A[survey.kind]} with {survey.fingerprint}; take the "
+                "survey.json beside the page they used"
             )
 
 
@@ -243,9 +265,9 @@ def _of_the_survey(sessions: Sequence[Session], survey: Survey) -> None:
     for session in sessions:
         for (item,), own in session.table.groupby(["item"], sort=False):
             place = f"{session.where}, {own['place'].iloc[0]}"
-            if str(item) not in asked and survey.kind == "ranking":
+            if str(item) not in asked and survey.kind != "rating":
                 raise ValueError(f"{place}: the survey has no item {item!r}; take the survey.json beside the page")
-            if survey.kind == "ranking" and set(own["sketch_id"]) != asked[str(item)]:
+            if survey.kind != "rating" and set(own["sketch_id"]) != asked[str(item)]:
                 raise ValueError(
                     f"{place}: item {item!r} was answered for {sorted(own['sketch_id'])}, the survey asks for "
                     f"{sorted(asked[str(item)])}; take the survey.json beside the page"

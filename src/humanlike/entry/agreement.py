@@ -1,4 +1,4 @@
-"""`humanlike agreement RUN FILE …`: people's orders or ratings held against the scores of one or several runs.
+"""`humanlike agreement RUN FILE …`: what people answered held against the scores of one or several runs.
 
 The folder holds `agreement.json` (schema "humanlike.agreement/1", written last), `tables/*.parquet|csv`,
 `figures/*.svg` and `report.html`; `tables/judgments.parquet` is everything that people answered, as a flat table that
@@ -175,7 +175,8 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         description=(
             "Hold a run's scores against what people answered on a page of `humanlike survey`, or in a table\n"
-            "(participant, item, sketch_id, rank; or participant, sketch_id, rating); see docs/human_study.md.\n\n"
+            "(participant, item, sketch_id, rank; or participant, sketch_id, rating; or participant, item, sketch_id,\n"
+            "shown, accepted); see docs/human_study.md.\n\n"
             "  humanlike agreement outputs/sea/RUN answers/ --survey study/survey.json\n"
             "  humanlike agreement RUN answers.csv --score sea --score recognition\n"
             "  humanlike agreement RUN answers/ --against OTHER_RUN --against THIRD_RUN"

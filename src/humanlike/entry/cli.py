@@ -14,7 +14,7 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike gather RUN …              runs of object learning, or of SEA, together: tables, tests and figures
   humanlike report RUN …              runs of all benchmarks on one page: shares of the ceiling, rank groups, records
   humanlike survey SOURCE OUT         a page on which people order or rate sketches, without a server
-  humanlike agreement RUN FILE …      how far people's orders or ratings agree with a run's scores
+  humanlike agreement RUN FILE …      how far what people answered agrees with a run's scores
   humanlike extract [key=value …]     lists of elements from a language model, with a file for people to review
   humanlike compare-elements A B …    how alike lists of elements are: by words, by meaning, with intervals
   humanlike layers BACKBONE           layers of a backbone with their shapes and relative depth

@@ -1,4 +1,4 @@
-"""`humanlike survey SOURCE OUT`: a page on which people order or rate sketches, without a server."""
+"""`humanlike survey SOURCE OUT`: a page on which people order or rate sketches, or accept an order."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ITEMS, PAGE, RECORD = "items", "survey.html", "survey.json"
 _LARGE_MB = 30
+_CONTROLS = 0.25
+_A = {"ranking": "a ranking", "rating": "a rating", "acceptance": "an acceptance"}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -32,35 +34,38 @@ def main(arguments: Sequence[str]) -> None:
         PUBLISHED_TRIPLES,
         choose_sketches,
         choose_triples,
+        in_score_order,
     )
     from humanlike.data.survey import Survey, write_survey
     from humanlike.reports.run_folder import write_table
     from humanlike.reports.survey_page import picture, picture_hash, survey_texts, write_survey_page
 
-    ranking = given.kind == "ranking"
-    scale = None if ranking else _scale(given.scale or "1:7", given.slider)
+    triples, accepting = given.kind != "rating", given.kind == "acceptance"
+    scale = None if triples else _scale(given.scale or "1:7", given.slider)
     min_gap = 0.1 if given.min_gap is None else given.min_gap
     texts = survey_texts(given.kind, given.text)
     data, sketches, source = _sketches(given, settings)
-    if ranking:
+    if triples:
         count = PUBLISHED_TRIPLES if given.count is None else given.count
         chosen = choose_triples(sketches, count, min_gap=min_gap, mixed=given.mixed, seed=given.seed)
     else:
         count = min(PUBLISHED_SKETCHES, len(sketches)) if given.count is None else given.count
         chosen = choose_sketches(sketches, count, seed=given.seed)
-    checks = attention_checks(chosen.items, given.checks, scale, given.seed)
+    items = in_score_order(chosen) if accepting else chosen.items
+    checks = attention_checks(items, given.checks, scale, given.seed, accepting=accepting)
     place = {str(sketch): i for i, sketch in enumerate(data.table["sketch_id"])}
     shown = dict.fromkeys(chosen.table["sketch_id"])  # checks show the same sketches
     pictures = {sketch: picture(data.images.load(place[sketch]), given.side) for sketch in shown}
     survey = Survey(
         kind=given.kind,
-        items=chosen.items,
+        items=items,
         checks=checks,
         scale=scale,
         seed=given.seed,
         images={sketch: picture_hash(png) for sketch, png in pictures.items()},
         texts=texts,
-        source={**source, "score": given.score, "min_gap": min_gap if ranking else None, "mixed": given.mixed},
+        source={**source, "score": given.score, "min_gap": min_gap if triples else None, "mixed": given.mixed},
+        controls=(_CONTROLS if given.controls is None else given.controls) if accepting else None,
     )
     folder = Path(given.target).expanduser()
     _keep_older(folder / RECORD, survey.fingerprint, parser)
@@ -72,12 +77,15 @@ def main(arguments: Sequence[str]) -> None:
 
 def _refuse_unfit(given: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     """Options of the other kind of survey, and sizes that no picture can have."""
-    ranking = {"--min-gap": given.min_gap is not None, "--mixed": given.mixed}
+    ordered = {"--min-gap": given.min_gap is not None, "--mixed": given.mixed}
     rating = {"--scale": given.scale is not None, "--slider": given.slider}
-    for kind, options in (("ranking", ranking), ("rating", rating)):
-        unfit = [option for option, there in options.items() if there and given.kind != kind]
+    accepting = {"--controls": given.controls is not None}
+    for kinds, options in (("ranking", "acceptance"), ordered), (("rating",), rating), (("acceptance",), accepting):
+        unfit = [option for option, there in options.items() if there and given.kind not in kinds]
         if unfit:
-            parser.error(f"{unfit[0]} is for a {kind}, but this is a {given.kind}; leave it out, or give --kind {kind}")
+            words = " or ".join(_A[kind] for kind in kinds)
+            parser.error(f"{unfit[0]} is for {words}, but this is {_A[given.kind]}; leave it out, or give "
+                         f"--kind {kinds[0]}")  # fmt: skip
     if given.side < 16:
         parser.error(f"--side is {given.side}; a picture needs 16 pixels or more, 256 are usual")
 
@@ -105,7 +113,7 @@ def _sketches(given: argparse.Namespace, settings: Sequence[str]) -> tuple[Sketc
         raise ValueError(f"{settings[0]!r} sets a run's data set, but {given.source} is no finished run")
     data = folder_sketches(folder, given.layout or "concept")
     table, source = with_scores(data, given.scores, given.score)
-    if given.kind == "ranking" and given.scores is None:
+    if given.kind != "rating" and given.scores is None:
         raise ValueError(
             "triples are chosen by score: give a finished run of benchmark=sea, or a table sketch_id, "
             f"{given.score} with --scores; a rating needs none (--kind rating)"
@@ -153,23 +161,27 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         description=(
-            "Make one HTML page on which people put triples of sketches in order, or rate sketches. It needs no\n"
-            "server and no network, keeps answers in the browser and exports them as a file; see\n"
-            "docs/human_study.md.\n\n"
+            "Make one HTML page on which people put triples of sketches in order, say whether they accept the order\n"
+            "by a score, or rate sketches. It needs no server and no network, keeps answers in the browser and\n"
+            "exports them as a file; see docs/human_study.md.\n\n"
             "  humanlike survey outputs/sea/RUN study/ --count 160 --checks 4\n"
+            "  humanlike survey outputs/sea/RUN study/ --kind acceptance --controls 0.25\n"
             "  humanlike survey outputs/sea/RUN study/ --kind rating --scale 0:100:5 --slider dataset.root=PATH\n"
             "  humanlike survey my_sketches/ study/ --kind rating --count 88"
         ),
     )
     parser.add_argument("source", metavar="SOURCE", help="finished run of benchmark=sea, or a folder of sketches")
     parser.add_argument("target", metavar="OUT", help="folder to write")
-    parser.add_argument("--kind", choices=("ranking", "rating"), default="ranking", help="default: %(default)s")
+    parser.add_argument("--kind", choices=tuple(_A), default="ranking", help="default: %(default)s")
     parser.add_argument("--count", type=int, help="triples (default: 160) or sketches (default: 88, or all)")
     parser.add_argument("--score", default="sea", help="column that orders the sketches (default: %(default)s)")
     parser.add_argument(
         "--min-gap", type=float, help="least difference of score between neighbours in a triple (default: 0.1)"
     )
     parser.add_argument("--mixed", action="store_true", help="triples of several concepts instead of one")
+    parser.add_argument(
+        "--controls", type=float, help="share of an acceptance's questions in another order (default: 0.25)"
+    )
     parser.add_argument("--checks", type=int, default=0, help="attention checks among the questions")
     parser.add_argument("--scale", metavar="LOW:HIGH[:STEP]", help="of a rating (default: 1:7)")
     parser.add_argument("--slider", action="store_true", help="a slider instead of one button a rating")

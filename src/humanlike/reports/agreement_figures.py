@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from humanlike.benchmarks.human_agreement import HumanAgreement
+from humanlike.benchmarks.human_agreement import PUBLISHED_AGREEMENT, HumanAgreement
 from humanlike.reports.figures import INK, MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR, figure_style, settle, wrapped
 from humanlike.rng import generator
 
@@ -19,6 +19,13 @@ FIGURES = {
         "A dot is a person's share of judgments that have the score's order; the diamond is the mean over all "
         "judgments with its 95% interval. The band is what people reach among themselves, lower to upper bound, and "
         "the dotted line is chance.",
+    ),
+    "acceptance": (
+        "acceptance",
+        "How many shown orders people accept",
+        "A dot is a person's share of orders accepted, of those shown in the score's order and of controls in another; "
+        "the diamond is the mean over all judgments with its 95% interval. Dotted lines are the published "
+        "shares for SEA.",
     ),
     "rating": (
         "ratings",
@@ -32,13 +39,14 @@ FIGURES = {
 def agreement_figure(found: HumanAgreement) -> Figure:
     """The figure of one kind of study; see `FIGURES`."""
     with figure_style():
-        figure = _accepted(found) if found.kind == "ranking" else _ratings(found)
+        figure = _ratings(found) if found.kind == "rating" else _accepted(found)
         settle(figure)
     return figure
 
 
 def _accepted(found: HumanAgreement) -> Figure:
-    table = found.agreement[found.agreement["measure"] == "accepted"].reset_index(drop=True)
+    shown = {"accepted": "{}", "controls_accepted": "{}, controls"}
+    table = found.agreement[found.agreement["measure"].isin(shown)].reset_index(drop=True)
     figure, axes = _sheet(1, max(3.6, 1.5 * len(table) + 1.6), 3.6)
     axis = axes[0]
     people = found.tables["participants"]
@@ -46,15 +54,20 @@ def _accepted(found: HumanAgreement) -> Figure:
     if np.isfinite(first["ceiling"]):
         axis.axhspan(first["ceiling"], max(first["ceiling_high"], first["ceiling"] + 0.004), color=PEOPLE_COLOUR,
                      alpha=0.18, lw=0, label="people among themselves")  # fmt: skip
-    axis.axhline(first["chance"], color=MUTED, linestyle=":", linewidth=1.4, label="chance")
+    published = list(PUBLISHED_AGREEMENT.values()) if found.kind == "acceptance" else []
+    for k, height in enumerate([*published, *found.agreement["chance"][:1].dropna()]):
+        label = ("published" if published else "chance") if k == 0 else None
+        axis.axhline(height, color=MUTED, linestyle=":", linewidth=1.4, label=label)
     for i, row in table.iterrows():
-        own = people.loc[people["score"] == row["score"], "accepted"].dropna().to_numpy()
+        own = people.loc[people["score"] == row["score"], row["measure"]].dropna().to_numpy()
         place = float(str(i))
         spread = generator(0, "agreement figure", str(row["score"])).uniform(-0.18, 0.18, len(own))
         axis.plot(place + spread, own, "o", color=PEOPLE_COLOUR, markersize=4.5, alpha=0.65, markeredgewidth=0,
                   label="a person" if place == 0 else None)  # fmt: skip
         _diamond(axis, place, row["value"], row["ci_low"], row["ci_high"], "all judgments" if place == 0 else None)
-    axis.set_xticks(range(len(table)), [wrapped(str(name)) for name in table["score"]])
+    axis.set_xticks(
+        range(len(table)), [wrapped(shown[m].format(s)) for s, m in zip(table["score"], table["measure"], strict=True)]
+    )
     axis.set_xlim(-0.6, len(table) - 0.4)
     axis.set_ylim(-0.02, 1.02)
     axis.set_ylabel("orders accepted")

@@ -16,6 +16,8 @@ from humanlike.reports.study_tables import TableView, table_view
 
 MEASURE_WORDS: Mapping[str, str] = {
     "accepted": "orders accepted",
+    "controls_accepted": "controls accepted",
+    "difference": "difference",
     "concordance": "pairs in the score's order",
     "kendall": "Kendall's τ, mean",
     "spearman": "Spearman's ρ",
@@ -40,12 +42,21 @@ TITLES: Mapping[str, str] = {
     "reliability": "Reliability of the ratings",
     "comparisons": "Every two scores",
 }
+_PUBLISHED = " and ".join(f"{value:.3f}" for value in PUBLISHED_AGREEMENT.values())
 CAPTIONS: Mapping[tuple[str, str], str] = {
     ("ranking", "agreement"): "Participants and items were resampled together for the intervals. The ceiling of "
     "accepted orders is how often a person gives the order that most of the others gave; its upper bound counts the "
-    f"person among them. Published for SEA: {' and '.join(f'{v:.3f}' for v in PUBLISHED_AGREEMENT.values())} of 27 "
-    "people's judgments of 160 triples; those people were, as far as is known, shown SEA's order and agreed or not, "
-    "which is easier than giving it unprompted.",
+    f"person among them. Published for SEA: {_PUBLISHED} of 27 people's judgments of 160 triples; those people were, "
+    "as far as is known, shown SEA's order and agreed or not, as in a survey of kind acceptance, which is easier than "
+    "giving it unprompted.",
+    ("acceptance", "agreement"): "Orders accepted: of those that were shown in the score's order; controls were shown "
+    "in another. Participants and items were resampled together for the intervals. A share accepted has no chance "
+    "level of its own, since people who agree with everything reach 1; their difference is 0. Published for SEA, to "
+    f"be held beside orders accepted: {_PUBLISHED} of 27 people's judgments of 160 triples; whether controls were "
+    "among them is not stated.",
+    ("acceptance", "items"): "Order: by the score. Least gap: difference of the two nearest scores of the item.",
+    ("acceptance", "comparisons"): "Differences of orders accepted and controls accepted, on the same resamples; p is "
+    "adjusted for the number of pairs (Holm). Items are shown in the order of one score, which favours it.",
     ("rating", "agreement"): "Correlations of a sketch's mean rating with its score. Participants and sketches were "
     "resampled together for the intervals. The ceiling is the square root of the ratings' reliability.",
     ("ranking", "participants"): "Others: how often this person gives the order that most of the others gave.",
@@ -68,6 +79,7 @@ def sentences(found: HumanAgreement) -> list[str]:
         found: Scores held against people.
     """
     main = {"ranking": ("accepted", "of judgments accept the order by {score}"),
+            "acceptance": ("accepted", "of judgments accept the order by {score} where it is shown"),
             "rating": ("spearman", "is Spearman's ρ of mean ratings with {score}")}  # fmt: skip
     measure, words = main[found.kind]
     said = []
@@ -77,10 +89,24 @@ def sentences(found: HumanAgreement) -> list[str]:
         if found.kind == "ranking":
             text += f"; chance is {wording.number(row['chance'])}, people among themselves reach "
             text += f"{wording.number(row['ceiling'])} (at most {wording.number(row['ceiling_high'])})"
+        if found.kind == "acceptance":
+            text += _beside(found, str(row["score"]))
         people = wording.count_text(found.counts["participants"])
         said.append(f"{text}; {people} people, {wording.count_text(row['n'])} "
-                    f"{'judgments' if found.kind == 'ranking' else 'sketches'}.")  # fmt: skip
+                    f"{'sketches' if found.kind == 'rating' else 'judgments'}.")  # fmt: skip
     return said
+
+
+def _beside(found: HumanAgreement, score: str) -> str:
+    """What an acceptance is to be read with: controls, the difference, and what is published."""
+    own = found.agreement[found.agreement["score"] == score].to_dict("records")
+    by_measure = {row["measure"]: row for row in own}
+    controls, difference = by_measure["controls_accepted"], by_measure["difference"]
+    return (
+        f", {wording.number(controls['value'])} ({wording.interval(controls['ci_low'], controls['ci_high'])}) accept "
+        f"another order, a difference of {wording.number(difference['value'])} "
+        f"({wording.interval(difference['ci_low'], difference['ci_high'])}); published for SEA are {_PUBLISHED}"
+    )
 
 
 def in_words(table: pd.DataFrame, kind: str) -> pd.DataFrame:

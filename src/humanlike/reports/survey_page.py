@@ -1,4 +1,4 @@
-"""The page of a survey: one HTML file without anything external, on which people order or rate sketches.
+"""The page of a survey: one HTML file without anything external, on which people order, rate or accept sketches.
 
 Pictures are part of the page as small PNG files. Nothing is sent anywhere: the page keeps answers in the browser and
 exports them as a JSON file (docs/human_study.md).
@@ -38,7 +38,7 @@ def survey_texts(kind: Kind, own: str | Path | None = None) -> dict[str, Any]:
     """Everything that the page of a kind of survey says.
 
     Args:
-        kind: "ranking" or "rating".
+        kind: "ranking", "rating" or "acceptance".
         own: A YAML file whose lines replace those of `reports/survey_texts`.
 
     Raises:
@@ -60,7 +60,7 @@ def survey_texts(kind: Kind, own: str | Path | None = None) -> dict[str, Any]:
         if name not in texts:
             near = difflib.get_close_matches(str(name), list(texts), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(texts)}"
-            raise ValueError(f"{path}: a {kind}'s page says nothing called {name!r}{hint}")
+            raise ValueError(f"{path}: the page of a survey of kind {kind} says nothing called {name!r}{hint}")
         wanted = "a text" if isinstance(texts[name], str) else "a list of texts"
         right = isinstance(text, list) and all(isinstance(t, str) for t in text) if wanted != "a text" else text
         if not right or (wanted == "a text" and not isinstance(text, str)):

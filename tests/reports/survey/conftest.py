@@ -104,7 +104,9 @@ class Browser:
 
     def key(self, *names: str) -> None:
         for name in names:
-            code, number, text = KEYS.get(name, (f"Digit{name}", ord(name[0]), name))
+            code, number, text = KEYS.get(
+                name, (f"{'Digit' if name.isdigit() else 'Key'}{name.upper()}", ord(name[0].upper()), name)
+            )
             event = {"key": name, "code": code, "windowsVirtualKeyCode": number}
             self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **event)
             self.call("Input.dispatchKeyEvent", type="keyUp", **event)
@@ -198,15 +200,16 @@ def make_survey() -> Callable[..., tuple[Survey, dict[str, bytes]]]:
     """(kind, number of questions, checks, scale) → a survey of made-up drawings, and its pictures."""
 
     def make(kind="ranking", questions=4, checks=0, scale=None, texts=None):
-        size = 3 if kind == "ranking" else 1
+        size = 1 if kind == "rating" else 3
         ids = [[f"owl_{q}_{i}" for i in range(size)] for q in range(questions)]
         pictures = {name: picture(drawing(k)) for k, name in enumerate(n for own in ids for n in own)}
-        expected = (2, 0, 1) if kind == "ranking" else (3,)
+        expected = {"ranking": (2, 0, 1), "rating": (3,), "acceptance": (0,)}[kind]
         survey = Survey(
             kind=kind,
             items=tuple(SurveyItem(f"q{q}", tuple(own), "owl") for q, own in enumerate(ids)),
             checks=tuple(SurveyCheck(f"check-{c}", tuple(ids[c]), expected) for c in range(checks)),
-            scale=None if kind == "ranking" else scale or RatingScale(),
+            scale=scale or RatingScale() if kind == "rating" else None,
+            controls=0.25 if kind == "acceptance" else None,
             images={name: picture_hash(png) for name, png in pictures.items()},
             texts=survey_texts(kind) | (texts or {}),
         )

@@ -33,7 +33,7 @@ class Presence:
         sketch_ids: The N sketches in item order; one without rows has no elements.
         source: Who judged, and with which settings, in one line that goes next to every score.
         threshold: Probability from which an element counts as present.
-        facts: What else the judge has to say of itself, JSON-like, for the record; `flags` in it stand beside the score.
+        facts: What else the judge says of itself, JSON-like, for the record; `flags` in it stand beside the score.
 
     Raises:
         ValueError: Columns are missing, a pair stands twice or belongs to no sketch, a probability lies outside [0, 1]

@@ -80,9 +80,7 @@ class TensorBoardRun(TensorBoardLogger):
 
 
 def _tensorboard_rows(folder: str) -> list[Row]:
-    from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]
-        EventAccumulator,
-    )
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     if not Path(folder).is_dir():
         return []

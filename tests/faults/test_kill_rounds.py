@@ -51,9 +51,21 @@ def module(path):
 
 @pytest.fixture
 def disturbed(start):
-    """`disturbed(job, folder, rounds, longest, look)` → number of kills; `look` is called after each."""
+    """`disturbed(job, folder, rounds, longest, look)` → number of kills; `look` is called after each.
+
+    `longest` is the latest moment of a kill in seconds; None: four fifths of what an undisturbed process takes.
+    """
+
+    def undisturbed(job, folder, patience):
+        folder.mkdir()
+        process, began = start(job, folder), time.monotonic()
+        process.join(patience)
+        assert process.exitcode == 0
+        return time.monotonic() - began
 
     def run(job, folder, rounds, longest, look=lambda: None, patience=120):
+        if longest is None:
+            longest = 0.8 * undisturbed(job, folder.with_name(f"{folder.name}_undisturbed"), patience)
         random, kills = np.random.default_rng(rounds), 0
         for _ in range(rounds):
             process = start(job, folder)
@@ -125,7 +137,7 @@ def test_a_whole_evaluation_with_its_readout(disturbed, tmp_path, rounds):
         write_json(folder / "end.json", {"digest": score.digest, "features": score.hashes["features"]})
 
     look = Unchanged(tmp_path / "cache", "*.safetensors")
-    disturbed(job, tmp_path, rounds, 3.0, look)
+    disturbed(job, tmp_path, rounds, None, look)
     look()
     (tmp_path / "calm").mkdir()
     job(tmp_path / "calm")
@@ -210,7 +222,7 @@ def test_training(disturbed, tmp_path, network, noise, rounds):
     (tmp_path / "calm").mkdir()
     job(tmp_path / "calm")
     (tmp_path / "run").mkdir()
-    disturbed(job, tmp_path / "run", rounds, 1.0, look)
+    disturbed(job, tmp_path / "run", rounds, None, look)
     assert epochs == sorted(epochs), "training went back behind what it had finished"
     ends = [json.loads((tmp_path / name / "end.json").read_text()) for name in ("run", "calm")]
     assert {k: ends[0][k] for k in ("val_loss", "val_accuracy", "epochs")} == {

@@ -27,7 +27,7 @@ def published_table() -> pd.DataFrame:
 
     Example:
         >>> table = published_table()
-        >>> table["judge"].iloc[0], table["f1"].iloc[0], round(table["f1"].iloc[-1], 3)
+        >>> table["judge"].iloc[0], float(table["f1"].iloc[0]), round(float(table["f1"].iloc[-1]), 3)
         ('GPT-4o', 0.881, 0.783)
     """
     rows = [line.split() for line in _ROWS.split("\n") if line]

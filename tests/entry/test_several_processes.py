@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ from humanlike.data.doodles import doodles
 from humanlike.data.svg import drawing_to_svg
 from humanlike.entry.conf import compose
 from humanlike.entry.evaluate import config_hash, score_from_config
-from humanlike.entry.several_processes import event_log, moment, start_by_fork, watch_children
+from humanlike.entry.several_processes import event_log, moment, require_machines, start_by_fork, watch_children
 from humanlike.entry.targets import build
 from humanlike.reports.config_record import masked_config
 
@@ -70,6 +71,22 @@ def environment(monkeypatch):
 def test_processes_of_one_cpu_are_forked(environment, settings, words, forks):
     environment(words)
     assert start_by_fork(settings).get("strategy") == ("ddp_fork" if forks else None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "fine"),
+    [
+        (CPU, {}, True),
+        (CPU | {"num_nodes": 2}, {}, False),
+        (CPU | {"num_nodes": 2}, {"NODE_RANK": "0"}, True),
+        (CPU | {"num_nodes": 2}, {"SLURM_NTASKS": "4"}, True),
+        (CPU | {"num_nodes": 2}, {"TORCHELASTIC_RUN_ID": "none", "RANK": "0", "WORLD_SIZE": "4"}, True),
+    ],
+)
+def test_machines_that_nobody_starts_are_not_waited_for(environment, settings, words, fine):
+    environment(words)
+    with contextlib.nullcontext() if fine else pytest.raises(ValueError, match="num_nodes=2 waits for 1 more"):
+        require_machines(settings)
 
 
 def test_all_processes_of_a_run_find_one_folder(environment):

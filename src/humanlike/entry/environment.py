@@ -50,9 +50,10 @@ def prepare(config: DictConfig) -> None:
 
 def build_trainer(config: DictConfig, **extra: Any) -> pl.Trainer:
     """The Lightning trainer of `config.trainer`, without loggers, checkpoints or bars unless `extra` asks for them."""
-    from humanlike.entry.several_processes import guard, start_by_fork
+    from humanlike.entry.several_processes import guard, require_machines, start_by_fork
     from humanlike.entry.targets import build
 
+    require_machines(config.trainer)
     quiet = {
         "logger": False,
         "enable_checkpointing": False,

@@ -51,6 +51,29 @@ def start_by_fork(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"strategy": "ddp_fork", "plugins": [LightningEnvironment()]}
 
 
+def require_machines(settings: Mapping[str, Any]) -> None:
+    """Refuse to wait for machines that nobody has started.
+
+    Args:
+        settings: `config.trainer`.
+
+    Raises:
+        ValueError: `num_nodes` is above 1, and neither srun nor torchrun nor `NODE_RANK` says which machine this is.
+    """
+    nodes = int(settings.get("num_nodes") or 1)
+    if (
+        nodes > 1
+        and place() == ALONE
+        and "NODE_RANK" not in os.environ
+        and int(os.environ.get("SLURM_NTASKS", "1")) == 1
+    ):
+        raise ValueError(
+            f"trainer.num_nodes={nodes} waits for {nodes - 1} more: start the command by srun or "
+            "torchrun on each, or use hydra/launcher=submitit_slurm (docs/cluster.md); on this machine alone "
+            "trainer.num_nodes=1"
+        )
+
+
 def guard(trainer: pl.Trainer, cache: str | Path, log: str | Path = "") -> pl.Trainer:
     """Let the death of one process end the others with a sentence, from now on until `leave`.
 

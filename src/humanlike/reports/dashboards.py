@@ -11,6 +11,7 @@ import os
 import secrets
 import string
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,16 @@ class TensorBoardRun(TensorBoardLogger):
         name: Folder below it, "" for none.
         version: Folder below that, "" for none.
         further: Keywords of Lightning's logger.
+
+    Raises:
+        ModuleNotFoundError: tensorboard is not there.
     """
 
     def __init__(self, save_dir: str | Path, name: str = "", version: str = "", **further: Any) -> None:
+        if find_spec("tensorboard") is None:
+            raise ModuleNotFoundError(
+                "logger=tensorboard needs tensorboard: pip install 'humanlike[tensorboard]'", name="tensorboard"
+            )
         super().__init__(save_dir, name=name, version=version, **further)
         self._shown = Shown()
 

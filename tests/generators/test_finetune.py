@@ -157,7 +157,7 @@ def test_mixed_precision_keeps_strokes_in_float32(decoder, linear_critic):
 @pytest.mark.slow
 def test_two_processes_train_as_one_with_twice_the_batch(decoder, linear_critic):
     both = tuning(decoder(), linear_critic(), sketches=4, diversity_weight=0.0)
-    trainer(3, devices=2, strategy="ddp_spawn", gradient_clip_val=None).fit(both, steps_loader(3))
+    trainer(3, devices=2, strategy="ddp_fork", gradient_clip_val=None).fit(both, steps_loader(3))
     one = tuning(decoder(), linear_critic(), sketches=8, diversity_weight=0.0)
     trainer(3, gradient_clip_val=None).fit(one, steps_loader(3))
     for name, value in one.generator.state_dict().items():

@@ -157,7 +157,10 @@ class Job:
         except Exception as error:
             from humanlike.entry.sentences import sentence
             from humanlike.entry.several_processes import leave
+            from humanlike.entry.termination import first_cause, leave_if_told
 
+            leave_if_told()
+            error = first_cause(error)
             leave(error)
             if config.get("tracebacks") or os.environ.get("HYDRA_FULL_ERROR") == "1":
                 traceback.print_exc()

@@ -6,12 +6,12 @@ A launcher says with `run` how it starts tasks; everything else is here. Results
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from humanlike.entry.outcomes import OUTCOME, is_finished, read_outcome, record_
 from humanlike.entry.own_process import processes_a_node
 from humanlike.entry.sentences import sentence
 from humanlike.entry.slots import Slots
+from humanlike.entry.termination import deadline, notice_the_end
 
 WHOLE = {"max_num_timeout": 0} | dict.fromkeys(
     ("n_jobs", "jobs_per_task", "cpus_per_job", "nodes", "tasks_per_node", "cpus_per_task", "array_parallelism"), 1
@@ -96,8 +97,14 @@ class SweepTask:
 
     def __call__(self) -> None:
         """Run the jobs; called again after an interruption, it skips those that are finished."""
+        if "SUBMITIT_EXECUTOR" in os.environ:
+            notice_the_end()
         if self.slots is not None:
             self.slots.take()
+        if self.timeout_min is not None:
+            # An import that a deadline cuts in two cannot be repeated in the same process.
+            import_module("pytorch_lightning")
+            import_module("humanlike.entry.pipeline")
         for job in self.jobs:
             with deadline(self.timeout_min):
                 job()
@@ -276,25 +283,6 @@ def in_groups(todo: Sequence[Planned], size: int) -> list[tuple[Planned, ...]]:
 def devices_a_job(todo: Sequence[Planned]) -> int:
     """Accelerators that a job uses; 0: all compute on the CPU."""
     return max((processes_a_node(p.trainer) for p in todo if p.trainer.get("accelerator", "cpu") != "cpu"), default=0)
-
-
-@contextmanager
-def deadline(minutes: float | None) -> Iterator[None]:
-    """Raise TimeoutError in the block when it takes longer."""
-    if minutes is None or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def over(*_: object) -> None:
-        raise TimeoutError(f"the job took longer than hydra.launcher.timeout_min={minutes:g}")
-
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, minutes * 60)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def _returned(planned: Planned) -> JobReturn:

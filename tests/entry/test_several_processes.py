@@ -17,6 +17,7 @@ from humanlike import processes
 from humanlike.data.doodles import doodles
 from humanlike.data.svg import drawing_to_svg
 from humanlike.entry.conf import compose
+from humanlike.entry.environment import is_first_process
 from humanlike.entry.evaluate import config_hash, score_from_config
 from humanlike.entry.several_processes import event_log, moment, require_machines, start_by_fork, watch_children
 from humanlike.entry.targets import build
@@ -29,8 +30,10 @@ FOREIGN = (
     "WORLD_SIZE",
     "LOCAL_WORLD_SIZE",
     "TORCHELASTIC_RUN_ID",
+    "NODE_RANK",
     "SLURM_STEP_ID",
     "SLURM_NTASKS",
+    "SLURM_PROCID",
 )
 
 
@@ -87,6 +90,23 @@ def test_machines_that_nobody_starts_are_not_waited_for(environment, settings, w
     environment(words)
     with contextlib.nullcontext() if fine else pytest.raises(ValueError, match="num_nodes=2 waits for 1 more"):
         require_machines(settings)
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ({}, True),
+        ({"RANK": "0", "LOCAL_RANK": "0"}, True),
+        ({"RANK": "2", "LOCAL_RANK": "0"}, False),
+        ({"LOCAL_RANK": "1"}, False),
+        ({"NODE_RANK": "0", "LOCAL_RANK": "0"}, True),
+        ({"NODE_RANK": "1", "LOCAL_RANK": "0"}, False),
+        ({"SLURM_PROCID": "1"}, False),
+    ],
+)
+def test_one_process_of_all_machines_is_the_first(environment, words, first):
+    environment(words)
+    assert is_first_process() is first
 
 
 def test_all_processes_of_a_run_find_one_folder(environment):

@@ -67,7 +67,11 @@ def build_trainer(config: DictConfig, **extra: Any) -> pl.Trainer:
 
 def is_first_process() -> bool:
     """Whether this process is the first of a run, which alone writes and logs."""
-    return int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", os.environ.get("SLURM_PROCID", "0")))) == 0
+    known = os.environ
+    if "RANK" in known:
+        return int(known["RANK"]) == 0
+    # Machines that are started by hand have only the rank on each and `NODE_RANK`.
+    return int(known.get("NODE_RANK", "0")) == 0 == int(known.get("LOCAL_RANK", known.get("SLURM_PROCID", "0")))
 
 
 def run_name(folder: Path | None = None) -> str:

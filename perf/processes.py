@@ -3,8 +3,9 @@
 python perf/processes.py [--items 2048] [--rounds 3] [--backbone tf_efficientnet_lite0] [--devices 2]
 
 Ideal is the CPU time of one process, split; and its wall time divided by the number of processes, where every process
-has a core. One thread a process throughout, so that one process cannot use the second core. The rounds alternate, and
-the medians are compared. CPU time is of the whole tree of processes (fork, rendezvous and writing included).
+has a core. One thread and one core a process throughout: the images are decoded in a thread beside the network, which
+would otherwise use a second core. The rounds alternate, and the medians are compared.
+CPU time is of the whole tree of processes (fork, rendezvous and writing included).
 """
 
 from __future__ import annotations
@@ -52,9 +53,10 @@ def main() -> None:
     backbone, data = build(config.backbone), doodles(instances=-(-given.items // 192), judgments=0)
     data = data.select(range(given.items)) if hasattr(data, "select") else data
     measured: dict[int, list[tuple[float, float]]] = {1: [], given.devices: []}
-    hashes = set()
+    hashes, cores = set(), sorted(os.sched_getaffinity(0))
     for _ in range(given.rounds):
         for devices, figures in measured.items():
+            os.sched_setaffinity(0, cores[:devices])
             trainer = build_trainer(compose("evaluate", [f"trainer.devices={devices}"]))
             with tempfile.TemporaryDirectory() as folder:
                 cpu, wall = cpu_seconds(), time.perf_counter()

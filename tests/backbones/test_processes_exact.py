@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 
@@ -13,6 +14,7 @@ import torch
 from humanlike.backbones.cache import FeatureCache
 from humanlike.backbones.callable import CallableBackbone
 from humanlike.backbones.features import extract_features
+from humanlike.cores import own_cores
 
 TRAINER = {
     "accelerator": "cpu",
@@ -71,3 +73,32 @@ def test_every_item_is_computed_once_and_to_the_same_bits(backbone, noise, tmp_p
     assert found.hashes == alone.hashes
     _, times = seen(tmp_path)
     assert times == once, "no image is loaded more often than by one process"
+
+
+@pytest.mark.skipif(len(own_cores()) < 2, reason="one core cannot be shared out")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system cannot confine a process to cores")
+def test_every_process_prepares_and_computes_on_cores_of_its_own(noise, tmp_path):
+    """Images are loaded in a thread beside the network; both keep to the share, and this process to nothing."""
+    torch.manual_seed(0)
+    linear, before = torch.nn.Linear(12, 5), own_cores()
+
+    def note(what):
+        (tmp_path / f"{what}.{os.getpid()}").write_text(json.dumps(own_cores()))
+
+    def transform(image):
+        note("loads")
+        return torch.from_numpy(np.asarray(image, dtype=np.float32)[:2, :2].transpose(2, 0, 1).copy()) / 255
+
+    def network(x_B3HW):
+        note("computes")
+        return torch.tanh(linear(x_B3HW.flatten(1)))
+
+    trainer = pl.Trainer(devices=2, strategy="ddp_fork", **TRAINER)
+    size = {"micro_batch": 2, "micro_batches_per_shard": 1, "progress": False, "threads": 1}
+    extract_features(CallableBackbone(network, transform, name="linear"), noise(8), trainer=trainer, **size)
+    half = len(before) // 2
+    expected = {before[:half], before[half:]}
+    for what in ("loads", "computes"):
+        noted = {p.name: tuple(json.loads(p.read_text())) for p in tmp_path.glob(f"{what}.*")}
+        assert {cores for name, cores in noted.items() if name != f"{what}.{os.getpid()}"} == expected
+    assert own_cores() == before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import torch
 
 from humanlike.backbones.arithmetic import DTYPES, device_name
 from humanlike.backbones.reduction import Reduction
+from humanlike.cores import own_cores
 
 ON_BAD_IMAGE = ("raise", "skip")
 
@@ -50,7 +50,7 @@ class ExtractionSettings:
     @property
     def cpu_threads(self) -> int:
         """Threads inside one operator."""
-        return self.threads if self.threads is not None else max(1, usable_cores() // 2)
+        return self.threads if self.threads is not None else max(1, len(own_cores()) // 2)
 
     @property
     def reduction(self) -> Reduction:
@@ -68,9 +68,3 @@ class ExtractionSettings:
             "threads": self.cpu_threads,
             "device": device_name(device),
         }
-
-
-def usable_cores() -> int:
-    """CPU cores that this process may use."""
-    # A cluster's job often may use fewer cores than the machine has; macOS cannot say.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

@@ -18,6 +18,7 @@ from humanlike.backbones.arithmetic import fixed_arithmetic
 from humanlike.backbones.batches import AheadLoader, MicroBatch, MicroBatches, ShardSampler
 from humanlike.backbones.cache import FeatureCache, Shard
 from humanlike.backbones.progress import Progress
+from humanlike.cores import keep_to_share
 from humanlike.data.images import BadImageError
 from humanlike.interfaces import Backbone
 from humanlike.processes import ProcessWatch, clear_signs
@@ -78,6 +79,12 @@ class FeatureExtractor(pl.LightningModule):
         self._watch: ProcessWatch | None = None
         # Made before processes are forked, so that the one that forks them finds what they leave.
         self.signs = cache.folder / "processes" / uuid.uuid4().hex[:16]
+
+    def setup(self, stage: str) -> None:
+        """Take a share of the cores, in a process that was forked for this work and ends with it."""
+        del stage
+        if forks(self.trainer) and self.trainer.strategy.root_device.type == "cpu":
+            keep_to_share(self.trainer.global_rank, self.trainer.world_size, self.threads)
 
     def on_predict_start(self) -> None:
         """Begin to watch the other processes, where there are any and the cache can be written."""
@@ -234,6 +241,11 @@ class _Told(Iterable[MicroBatch]):
         except Exception as error:
             self.tell(error)
             raise
+
+
+def forks(trainer: pl.Trainer) -> bool:
+    """Whether the trainer forks several processes while they are needed, instead of running the script in each."""
+    return trainer.world_size > 1 and bool(getattr(trainer.strategy.launcher, "is_interactive_compatible", False))
 
 
 def home_device(module: Any) -> torch.device | None:

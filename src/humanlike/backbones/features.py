@@ -18,7 +18,7 @@ from humanlike.backbones.arithmetic import reused_memory
 from humanlike.backbones.batches import MicroBatches
 from humanlike.backbones.cache import FeatureCache, extraction_facts, features_digest
 from humanlike.backbones.extraction_settings import ExtractionSettings
-from humanlike.backbones.extractor import FeatureExtractor, home_device
+from humanlike.backbones.extractor import FeatureExtractor, forks, home_device
 from humanlike.backbones.layers import ModuleBackbone, input_shape
 from humanlike.backbones.precision import deviation_from_float32
 from humanlike.backbones.reduction import ReducedBackbone
@@ -316,8 +316,7 @@ def _check_trainer(trainer: pl.Trainer, cache_dir: str | Path | None) -> None:
 
 def _starts_by_script(trainer: pl.Trainer) -> bool:
     """Whether every process runs the whole script; all of them must then enter the predict loop, or none."""
-    launcher = trainer.strategy.launcher
-    return trainer.world_size > 1 and not getattr(launcher, "is_interactive_compatible", False)
+    return trainer.world_size > 1 and not forks(trainer)
 
 
 @contextmanager

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from humanlike.backbones.arithmetic import DTYPES, fixed_arithmetic
-from humanlike.backbones.extraction_settings import usable_cores
 from humanlike.backbones.progress import Progress
+from humanlike.cores import own_cores
 from humanlike.elements.cache import AnswerCache
 from humanlike.elements.presence import ElementsOf, Presence, elements_by_item, presence_of
 from humanlike.elements.prompts import Prompt, spoken
@@ -221,7 +221,7 @@ class TransformersJudge:
         except (OSError, ValueError):
             return ["the image could not be read"] * len(asks)
         where = sketches.images.describe(i)
-        threads = self.threads if self.threads is not None else max(1, usable_cores() // 2)
+        threads = self.threads if self.threads is not None else max(1, len(own_cores()) // 2)
         try:
             with fixed_arithmetic(self._placed().type, threads=threads):
                 found_Q2 = np.exp(loaded.log_masses(image, asks))

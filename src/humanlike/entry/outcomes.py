@@ -117,7 +117,7 @@ def _write(folder: Path, outcome: dict[str, Any]) -> None:
 
 def _where() -> dict[str, Any]:
     """The machine, the process, and the devices and cores that it may use."""
-    from humanlike.entry.slots import own_cores
+    from humanlike.cores import own_cores
 
     devices = os.environ.get("CUDA_VISIBLE_DEVICES")
     return {"host": socket.gethostname(), "process": os.getpid(), "devices": devices, "cores": len(own_cores())}

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from humanlike.cores import own_cores
+
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -150,16 +152,6 @@ def visible_devices() -> tuple[str, ...]:
     except (OSError, subprocess.SubprocessError):
         return ()
     return tuple(str(i) for i in range(sum(line.startswith("GPU ") for line in listed.splitlines())))
-
-
-def own_cores() -> tuple[int, ...]:
-    """The CPU cores that this process may use."""
-    # A cluster's job often may use fewer cores than the machine has; macOS cannot say.
-    return (
-        tuple(sorted(os.sched_getaffinity(0)))
-        if hasattr(os, "sched_getaffinity")
-        else tuple(range(os.cpu_count() or 1))
-    )
 
 
 def _share(cores: Sequence[int], i: int, n: int) -> tuple[int, ...]:

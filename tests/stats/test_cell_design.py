@@ -56,3 +56,12 @@ def test_resampling_spread_makes_the_bootstrap_variance_unbiased():
     assert ragged.resampling_spread**2 == pytest.approx((3 + 2) / (2 + 1))  # a single image has no spread to widen
     single = CellDesign.from_columns([0, 1], ["a", "b"], [4.0, 4.0])
     assert single.resampling_spread == 1.0
+
+
+def test_members_sum_values_over_cells_conditions_and_concepts():
+    design = CellDesign.from_columns([0, 0, 1, 1], ["x", "y", "z", "z"], [4.0, 4.0, 4.0, 8.0])
+    value_N = np.array([1.0, 2.0, 4.0, 8.0])
+    assert (design.in_cell_CN @ value_N).tolist() == [3, 0, 4, 8]
+    assert (design.in_condition_TN @ value_N).tolist() == [7, 8]
+    assert (design.in_concept_KN @ value_N).tolist() == [3, 12]
+    assert design.in_cell_CN.sum(1).tolist() == design.items_C.tolist()

@@ -224,17 +224,7 @@ def _items(data: Sketches, features: Features, items: SevaItems, table_N6: np.nd
 
 
 def _cells(items: SevaItems, table_N6: np.ndarray, labels: tuple[str, ...]) -> pd.DataFrame:
-    design = items.design
-    in_cell_CN = (np.arange(design.num_cells)[:, None] == design.cell_N).astype(np.float64)
-    return pd.DataFrame(
-        {
-            "cell": np.arange(design.num_cells),
-            "concept": np.array(labels, dtype=object)[design.concept_C],
-            "condition": design.condition_C,
-            "n_items": design.items_C,
-            **score_columns(in_cell_CN @ table_N6),
-        }
-    )
+    return pd.DataFrame({**items.cell_columns(labels), **score_columns(items.design.in_cell_CN @ table_N6)})
 
 
 def _flags(

@@ -34,7 +34,7 @@ def score_columns(counts_G6: np.ndarray) -> dict[str, np.ndarray]:
 def condition_table(items: SevaItems, table_N6: np.ndarray) -> pd.DataFrame:
     """One row a condition: `condition, n_items`, then `score_columns`."""
     design = items.design
-    in_condition_TN = (np.arange(design.num_conditions)[:, None] == design.condition_N).astype(np.float64)
+    in_condition_TN = design.in_condition_TN
     number_T = in_condition_TN.sum(axis=1).astype(np.int64)
     return pd.DataFrame(
         {"condition": design.conditions_T, "n_items": number_T, **score_columns(in_condition_TN @ table_N6)}

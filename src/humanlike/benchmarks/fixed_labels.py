@@ -185,7 +185,7 @@ def _squared_difference(study: Study) -> float | None:
     """Mean over people and conditions of the squared difference of accuracies, as in Geirhos et al. (2021)."""
     if study.people is None:
         return None
-    groups_TN, seen_PN = study.in_condition_TN, study.people.seen_PN
+    groups_TN, seen_PN = study.design.in_condition_TN, study.people.seen_PN
     with np.errstate(invalid="ignore"):
         n_TP = groups_TN @ seen_PN.T
         gap_TP = (groups_TN @ study.people.right_PN.T - groups_TN @ (seen_PN * study.correct_N).T) / n_TP

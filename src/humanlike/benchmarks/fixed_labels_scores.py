@@ -61,11 +61,6 @@ class Study:
     people: PeopleAnswers | None
     estimator: EntropyEstimator
 
-    @property
-    def in_condition_TN(self) -> np.ndarray:
-        """(T, N) 1 where the item stands in the condition."""
-        return (np.arange(self.design.num_conditions)[:, None] == self.design.condition_N).astype(np.float64)
-
     def by_item(self, weight_P: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """(N,) people's entropy, and the Jensen-Shannon distance between the model's and people's answers."""
         assert self.people is not None
@@ -98,7 +93,7 @@ def scores_under(study: Study, weight_BN: np.ndarray, weight_BP: np.ndarray | No
     scores["accuracy_difference"] = weighted_mean(model_BP - own_BP, weight_BP)
     by_condition: dict[str, list[np.ndarray]] = {f"{c}{end}": [] for c in CEILINGS for end in ("", "_people")}
     a_Q, b_Q = pairs_of_people(people)
-    for in_condition_N in study.in_condition_TN:
+    for in_condition_N in study.design.in_condition_TN:
         masked_BN = weight_BN * in_condition_N
         for name, value_B in _means(with_people(study.correct_N, people, masked_BN), weight_BP).items():
             by_condition[name].append(value_B)

@@ -67,14 +67,10 @@ def cells_table(
     items: SevaItems, labels: tuple[str, ...], study: Study, values: Mapping[str, np.ndarray]
 ) -> pd.DataFrame:
     """One row a cell: `cell, concept, condition, n_items`, every measure of model and people, answers."""
-    design = items.design
-    in_cell_CN = (np.arange(design.num_cells)[:, None] == design.cell_N).astype(np.float64)
+    in_cell_CN = items.design.in_cell_CN
     return pd.DataFrame(
         {
-            "cell": np.arange(design.num_cells),
-            "concept": np.array(labels, dtype=object)[design.concept_C],
-            "condition": design.condition_C,
-            "n_items": design.items_C,
+            **items.cell_columns(labels),
             **_measures(study, values, in_cell_CN),
             "n_responses_people": (in_cell_CN @ values["n_responses_people"]).astype(np.int64),
         }
@@ -87,7 +83,7 @@ def conditions_table(items: SevaItems, study: Study, values: Mapping[str, np.nda
     Standard errors are over items for accuracy, entropy and Jensen-Shannon distance, over people for consistencies;
     the pairs of people share members, so their mean has none.
     """
-    design, groups_TN = items.design, study.in_condition_TN
+    design, groups_TN = items.design, items.design.in_condition_TN
     filled_KT = (design.items_C > 0).reshape(design.num_concepts, design.num_conditions)
     columns = {"condition": design.conditions_T, "n_cells": filled_KT.sum(0), "n_items": groups_TN.sum(1).astype(int)}
     means = _measures(study, values, groups_TN)

@@ -189,8 +189,7 @@ def _apart(a: RateEstimate, b: RateEstimate) -> bool:
 
 def _by_condition(sketches: JudgedSketches, counts_N4: np.ndarray) -> pd.DataFrame:
     design = sketches.items.design
-    in_condition_TN = (np.arange(design.num_conditions)[:, None] == design.condition_N).astype(np.float64)
-    tp_T, fn_T, tn_T, fp_T = (in_condition_TN @ counts_N4).T
+    tp_T, fn_T, tn_T, fp_T = (design.in_condition_TN @ counts_N4).T
     with np.errstate(invalid="ignore", divide="ignore"):
         return pd.DataFrame(
             {

@@ -58,14 +58,10 @@ def items_table(data: Sketches, features: Features, sketches: JudgedSketches, re
 
 def cells_table(sketches: JudgedSketches, labels: Sequence[str], correct_N: np.ndarray) -> pd.DataFrame:
     """One row a cell: `cell, concept, condition, n_items, n_scored`, then the means of `MEASURES`."""
-    design = sketches.items.design
-    in_cell_CN = (np.arange(design.num_cells)[:, None] == design.cell_N).astype(np.float64)
+    in_cell_CN = sketches.items.design.in_cell_CN
     return pd.DataFrame(
         {
-            "cell": np.arange(design.num_cells),
-            "concept": np.array(labels, dtype=object)[design.concept_C],
-            "condition": design.condition_C,
-            "n_items": design.items_C,
+            **sketches.items.cell_columns(labels),
             "n_scored": (in_cell_CN @ sketches.scored_N).astype(np.int64),
             **_means(sketches, correct_N, in_cell_CN),
         }
@@ -75,7 +71,7 @@ def cells_table(sketches: JudgedSketches, labels: Sequence[str], correct_N: np.n
 def conditions_table(sketches: JudgedSketches, correct_N: np.ndarray) -> pd.DataFrame:
     """One row a condition: counts, then `m, m_sd, m_sem` of every measure, and how many sketches got each diagnosis."""
     design = sketches.items.design
-    in_condition_TN = (np.arange(design.num_conditions)[:, None] == design.condition_N).astype(np.float64)
+    in_condition_TN = design.in_condition_TN
     table = pd.DataFrame({"condition": design.conditions_T, **_counts(sketches, in_condition_TN)})
     values = _values(sketches, correct_N)
     for name, mean_T in _means(sketches, correct_N, in_condition_TN).items():
@@ -91,7 +87,7 @@ def concepts_table(
 ) -> pd.DataFrame:
     """One row a concept: counts, means, standard deviation of SEA, diagnoses, its elements and where they are from."""
     design = sketches.items.design
-    in_concept_KN = (np.arange(design.num_concepts)[:, None] == design.concept_N).astype(np.float64)
+    in_concept_KN = design.in_concept_KN
     names = np.array(labels, dtype=object)[design.concepts_K]
     sea_N = sketches.value_QN["sea"]
     return pd.DataFrame(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,19 @@ class SevaItems:
 
     def __len__(self) -> int:
         return len(self.rows_N)
+
+    def cell_columns(self, labels: Sequence[str]) -> dict[str, np.ndarray]:
+        """The columns that every table of cells begins with: `cell, concept, condition, n_items`, empty cells included.
+
+        Args:
+            labels: The labels in label order.
+        """
+        return {
+            "cell": np.arange(self.design.num_cells),
+            "concept": np.array(labels, dtype=object)[self.design.concept_C],
+            "condition": self.design.condition_C,
+            "n_items": self.design.items_C,
+        }
 
 
 def used_items(data: Sketches, features: Features) -> SevaItems:

@@ -91,10 +91,7 @@ def cells_table(
     """
     design = items.design
     columns: dict[str, np.ndarray] = {
-        "cell": np.arange(design.num_cells),
-        "concept": np.array(labels, dtype=object)[design.concept_C],
-        "condition": design.condition_C,
-        "n_items": design.items_C,
+        **items.cell_columns(labels),
         **{metric: model.full[metric][0] for metric in METRICS},
         "jsd": distance_C,
     }

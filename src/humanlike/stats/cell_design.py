@@ -147,6 +147,21 @@ class CellDesign:
         """(C,) number of items in every cell."""
         return np.bincount(self.cell_N, minlength=self.num_cells)
 
+    @property
+    def in_cell_CN(self) -> np.ndarray:
+        """(C, N) float64, 1 where the item stands in the cell: times a value an item it sums over cells."""
+        return _members(self.cell_N, self.num_cells)
+
+    @property
+    def in_condition_TN(self) -> np.ndarray:
+        """(T, N) float64, 1 where the item stands in the condition."""
+        return _members(self.condition_N, self.num_conditions)
+
+    @property
+    def in_concept_KN(self) -> np.ndarray:
+        """(K, N) float64, 1 where the item is of the concept."""
+        return _members(self.concept_N, self.num_concepts)
+
     @cached_property
     def images_K(self) -> np.ndarray:
         """(K,) number of source images of every concept (codes below the highest one count, even without an item)."""
@@ -191,6 +206,10 @@ class CellDesign:
         if not np.all(np.isfinite(weights_GB)) or np.any(weights_GB < 0):
             raise ValueError("image weights must be finite and not negative")
         return weights_GB
+
+
+def _members(code_N: np.ndarray, groups: int) -> np.ndarray:
+    return (np.arange(groups)[:, None] == code_N).astype(np.float64)
 
 
 def _codes(name: str, value: np.ndarray) -> np.ndarray:

@@ -68,6 +68,13 @@ def legend_columns(labels: Sequence[str], width: float) -> int:
     return int(np.clip(width // (0.085 * longest + 0.75), 1, max(len(labels), 1)))
 
 
+def legend_above(figure: Figure, axis: Axes) -> None:
+    """What one panel shows, above the figure, in as many columns as there is room for."""
+    handles, labels = axis.get_legend_handles_labels()
+    columns = legend_columns(labels, figure.get_figwidth())
+    figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
+
+
 def subtask_curves(curves: pd.DataFrame, *, people: str = PEOPLE, model: str = "model") -> Figure | None:
     """Every subtask's learning curve and their mean; the hardest, middle and easiest for people are named (Figure 1D).
 
@@ -169,9 +176,7 @@ def model_curves(
         accuracy_axis(axis, low=min(0.45, float(np.nanmin(wide.to_numpy(float)))))
         _seen_axis(axis, float(seen[-1]))
         axis.set_title("Mean learning curves")
-        handles, labels = axis.get_legend_handles_labels()
-        columns = legend_columns(labels, figure.get_figwidth())
-        figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
+        legend_above(figure, axis)
         settle(figure)
     return figure
 
@@ -232,9 +237,7 @@ def individual_differences(
         if model is not None and has_curves:
             axes[0].plot(model["trial"], model["accuracy"], color=MODEL_COLOURS[0], linewidth=1.8)
         _participant_points(axes[-1], rows, people, name, size)
-        handles, labels = axes[-1].get_legend_handles_labels()
-        columns = legend_columns(labels, figure.get_figwidth())
-        figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
+        legend_above(figure, axes[-1])
         settle(figure)
     return figure
 

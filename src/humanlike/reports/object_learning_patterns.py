@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from humanlike.reports.figures import MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR, figure_style, settle
-from humanlike.reports.object_learning_curves import MAX_LINES, MODEL_KEY, accuracy_axis, legend_columns
+from humanlike.reports.object_learning_curves import MAX_LINES, MODEL_KEY, accuracy_axis, legend_above
 from humanlike.reports.study_figures_conditions import LABEL_POINTS, new_figure
 from humanlike.reports.study_observers import PEOPLE
 
@@ -55,9 +55,7 @@ def accuracy_by_phase(
             _phase_panel(axis, rows, people, name)
             accuracy_axis(axis, low=low)
             axis.set(title=f"{phase.capitalize()} in learning", xlabel="subtasks, by people's difficulty")
-        handles, labels = figure.axes[0].get_legend_handles_labels()
-        columns = legend_columns(labels, figure.get_figwidth())
-        figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
+        legend_above(figure, figure.axes[0])
         settle(figure)
     return figure
 
@@ -209,8 +207,6 @@ def one_shot_by_kind(
         axis.tick_params(axis="y", length=0)
         axis.grid(True, axis="x")
         axis.set(xlabel="accuracy after one view, levels averaged", title="People's lead, greatest first")
-        handles, labels = axis.get_legend_handles_labels()
-        columns = legend_columns(labels, figure.get_figwidth())
-        figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
+        legend_above(figure, axis)
         settle(figure)
     return figure

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from humanlike.reports.figures import INK, MODEL_COLOURS, MUTED, PAPER, PEOPLE_COLOUR, figure_style, settle
-from humanlike.reports.object_learning_curves import legend_columns
+from humanlike.reports.object_learning_curves import legend_above
 from humanlike.reports.study_figures_conditions import LABEL_POINTS, new_figure
 from humanlike.reports.study_observers import FAMILIES, PEOPLE
 from humanlike.reports.wording import is_missing
@@ -264,9 +264,7 @@ def accuracy_and_consistency(
         axis.axhline(0, color=MUTED, linewidth=0.8)
         axis.set(xlabel="accuracy over all trials and subtasks", ylabel="consistency (Spearman's ρ over subtasks)")
         axis.set_title("Accuracy and consistency")
-        handles, labels = axis.get_legend_handles_labels()
-        columns = legend_columns(labels, figure.get_figwidth())
-        figure.legend(handles, labels, loc="outside upper left", ncols=columns, fontsize=LABEL_POINTS + 0.5)
+        legend_above(figure, axis)
         settle(figure)
     return figure
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from humanlike.metrics.functional.arguments import require_tensor
+from humanlike.metrics.functional.arguments import require_choice, require_tensor
 from humanlike.metrics.functional.sea import SEAParameters, SEATerms, terms_from_logs
 
 Objective = Literal["z", "sea"]
@@ -93,13 +93,9 @@ class SEALoss(nn.Module):
         **parameters: float,
     ) -> None:
         super().__init__()
-        for argument, value, known in (
-            ("objective", objective, get_args(Objective)),
-            ("floor", floor, get_args(Floor)),
-            ("reduction", reduction, get_args(Reduction)),
-        ):
-            if value not in known:
-                raise ValueError(f"{argument} must be one of {list(known)}, got {value!r}")
+        require_choice(objective, "objective", Objective)
+        require_choice(floor, "floor", Floor)
+        require_choice(reduction, "reduction", Reduction)
         self.hyperparameters = SEAParameters(delta=delta, **parameters)
         for name in ("gamma", "k", "r"):
             if getattr(self.hyperparameters, name) < 1:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from humanlike.metrics.cell_tables import CellMetric
-from humanlike.metrics.functional.arguments import require_tensor
+from humanlike.metrics.functional.arguments import require_choice, require_tensor
 from humanlike.metrics.functional.element_vqa import CATEGORIES, Average, confusion_table, scores_from_table
 
 
@@ -42,8 +42,7 @@ class ElementVQA(CellMetric):
 
     def __init__(self, num_elements: int, num_classes: int = 1, average: Average = "micro", **kwargs: Any) -> None:
         super().__init__(num_classes, num_elements, (average,), **kwargs)
-        if average not in get_args(Average):
-            raise ValueError(f"average must be one of {list(get_args(Average))}, got {average!r}")
+        require_choice(average, "average", Average)
         self.average = average
         self.add_count("table", num_classes, num_elements, CATEGORIES)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from humanlike.metrics.cell_tables import (
 from humanlike.metrics.functional.arguments import (
     INTEGER_DTYPES,
     index_vector,
+    require_choice,
     require_integer_valued,
     require_length,
     require_tensor,
@@ -115,13 +116,9 @@ class ResponseDistribution(CellMetric):
     ) -> None:
         given = [tensor_digest(target, "target"), ranks if ranks is None else tensor_digest(ranks, "ranks")]
         super().__init__(num_cells, num_labels, (*given, snp_variant, entropy_estimator, accuracy), **kwargs)
-        for argument, value, known in (
-            ("snp_variant", snp_variant, get_args(SNPVariant)),
-            ("entropy_estimator", entropy_estimator, get_args(EntropyMode)),
-            ("accuracy", accuracy, get_args(AccuracyMode)),
-        ):
-            if value not in known:
-                raise ValueError(f"{argument} must be one of {list(known)}, got {value!r}")
+        require_choice(snp_variant, "snp_variant", SNPVariant)
+        require_choice(entropy_estimator, "entropy_estimator", EntropyMode)
+        require_choice(accuracy, "accuracy", AccuracyMode)
         target_C = index_vector(target, "target", num_labels)
         require_length(target_C, "target", num_cells, "cells (num_cells)")
         if ranks is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
 import torch
 from torch import Tensor
 
@@ -12,6 +14,12 @@ def require_tensor(x: Tensor, name: str) -> None:
     """Refuse whatever is not a tensor, with the way to make one."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}; wrap an array with torch.from_numpy")
+
+
+def require_choice(value: object, name: str, choices: Any) -> None:
+    """Refuse a value that is none of those of `choices`, a `Literal`."""
+    if value not in get_args(choices):
+        raise ValueError(f"{name} must be one of {list(get_args(choices))}, got {value!r}")
 
 
 def nonnegative_table(x_BL: Tensor, name: str) -> Tensor:

@@ -6,12 +6,18 @@ a group has six counts: annotated absent or present × answered absent, present,
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from humanlike.metrics.functional.arguments import INTEGER_DTYPES, index_vector, require_length, require_tensor
+from humanlike.metrics.functional.arguments import (
+    INTEGER_DTYPES,
+    index_vector,
+    require_choice,
+    require_length,
+    require_tensor,
+)
 
 Average = Literal["micro", "macro_class", "macro_element"]
 """What a score is a mean over: nothing (all pairs pooled), classes, or elements of classes."""
@@ -168,8 +174,7 @@ def scores_from_table(table_CE6: Tensor, average: Average = "micro") -> ElementV
         >>> scores_from_table(torch.tensor([[[5, 1, 0, 2, 8, 0]]])).accuracy.item()
         0.8125
     """
-    if average not in get_args(Average):
-        raise ValueError(f"average must be one of {list(get_args(Average))}, got {average!r}")
+    require_choice(average, "average", Average)
     if average == "micro":
         table_G6 = table_CE6.sum(dim=(-3, -2))[..., None, :]
     elif average == "macro_class":

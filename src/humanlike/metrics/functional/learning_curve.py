@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+
+from humanlike.metrics.functional.arguments import require_choice
 
 LapseObjective = Literal["mse", "msen"]
 """What the fitted lapse rate minimises: the raw mean squared error, or MSE_n itself."""
@@ -107,7 +109,7 @@ class CurveSums:
 
     def lapse_rate(self, objective: LapseObjective = "mse") -> Tensor:
         """γ in [0, 1]; see `fit_lapse_rate`."""
-        _require_objective(objective)
+        require_choice(objective, "the lapse objective", LapseObjective)
         return _lapse_rate(self.aa, self.ab, self.var_model if objective == "msen" else torch.zeros_like(self.aa))
 
     def msen(self, switches: MSEnSwitches | None = None, *, fit_lapse: bool = True) -> MSEn:
@@ -177,7 +179,7 @@ def fit_lapse_rate(
         >>> round(fit_lapse_rate(torch.tensor([1.0, 0.9]), torch.tensor([0.9, 0.82])).item(), 6)
         0.2
     """
-    _require_objective(objective)
+    require_choice(objective, "the lapse objective", LapseObjective)
     model, human = (torch.as_tensor(p).double() for p in (model, human))
     for name, p in (("model", model), ("human", human)):
         bad = ~((p >= 0) & (p <= 1))
@@ -257,11 +259,6 @@ def _lapse_rate(aa: Tensor, ab: Tensor, variance: Tensor) -> Tensor:
     flat = (steepness == 0) & (ab == 0)
     at_an_end = torch.where((steepness < 2 * ab) | flat, 0.0, 1.0).double()
     return torch.where(steepness > 0, inside, at_an_end)
-
-
-def _require_objective(objective: str) -> None:
-    if objective not in get_args(LapseObjective):
-        raise ValueError(f"the lapse objective must be one of {list(get_args(LapseObjective))}, got {objective!r}")
 
 
 def _counts(k: Any, n: Any, name_k: str, name_n: str) -> tuple[Tensor, Tensor]:

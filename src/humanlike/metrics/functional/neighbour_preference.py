@@ -6,7 +6,7 @@ Legend: C cells, L labels, D dimensions of the semantic space.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from humanlike.metrics.functional.arguments import (
     INTEGER_DTYPES,
     index_vector,
     nonnegative_table,
+    require_choice,
     require_length,
     require_tensor,
 )
@@ -128,8 +129,7 @@ def semantic_neighbour_preference(
         >>> semantic_neighbour_preference(counts, torch.tensor([0, 0]), ranks).tolist()
         [0.5, 1.0]
     """
-    if variant not in _VARIANTS:
-        raise ValueError(f"variant must be one of {list(get_args(SNPVariant))}, got {variant!r}")
+    require_choice(variant, "variant", SNPVariant)
     counts_CL = nonnegative_table(counts_CL, "counts_CL")
     target_C = index_vector(target_C, "target_C", counts_CL.shape[1])
     require_length(target_C, "target_C", len(counts_CL), "counts_CL")

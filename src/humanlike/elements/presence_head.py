@@ -24,7 +24,7 @@ from humanlike.elements.grid import GridPool
 from humanlike.elements.presence_pairs import MISSING, ElementPairs
 from humanlike.interfaces import Backbone
 from humanlike.metrics.element_vqa import ElementVQA
-from humanlike.readouts.linear_probe import Batch, Standardize, freeze
+from humanlike.readouts.linear_probe import Batch, Standardize, check_finite, freeze, statistics_batches
 from humanlike.types import Sketches
 
 LOGGED = ("f1", "balanced_accuracy", "precision", "recall", "present_rate_bias")
@@ -213,13 +213,7 @@ class PresenceHead(pl.LightningModule):
         if len(self.target_NE) == 0:
             raise RuntimeError("PresenceHead has no targets; call head.attach(sketches) before the fit")
         if int(self.standardize.count) == 0:
-            datamodule = getattr(self.trainer, "datamodule", None)
-            if datamodule is None or not hasattr(datamodule, "statistics_dataloader"):
-                raise RuntimeError(
-                    "PresenceHead standardises features with statistics of the training items: fit it with a "
-                    "SketchDataModule, or call head.compute_statistics(loader) with every training item once before"
-                )
-            self.compute_statistics(datamodule.statistics_dataloader())
+            self.compute_statistics(statistics_batches(self))
 
     def on_validation_start(self) -> None:
         """Bring the backbone to the device."""
@@ -246,9 +240,7 @@ class PresenceHead(pl.LightningModule):
         sums = torch.zeros(2 * D + 2, dtype=torch.float64, device=self.device)
         for pooled_BD, index_B in batches:
             f_BD = pooled_BD.double()
-            bad_B = ~f_BD.isfinite().all(1)
-            if bad_B.any():
-                raise ValueError(f"item {int(index_B[bad_B.to(index_B.device)][0])} has NaN or infinite features")
+            check_finite(f_BD, index_B)
             known = (self.target_NE[index_B.to(self.device)] != MISSING).sum()
             sums += torch.cat([f_BD.sum(0), f_BD.square().sum(0), f_BD.new_tensor([len(f_BD), float(known)])])
         if over_processes and torch.distributed.is_available() and torch.distributed.is_initialized():

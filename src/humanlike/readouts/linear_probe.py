@@ -148,13 +148,7 @@ class LinearProbe(pl.LightningModule):
         """Compute the statistics for standardisation, unless they came with a checkpoint."""
         self._place_backbone()
         if int(self.standardize.count) == 0:
-            datamodule = getattr(self.trainer, "datamodule", None)
-            if datamodule is None or not hasattr(datamodule, "statistics_dataloader"):
-                raise RuntimeError(
-                    "LinearProbe standardises features with statistics of the training items: fit it with a "
-                    "SketchDataModule, or call probe.compute_statistics(loader) with every training item once before"
-                )
-            self.compute_statistics(datamodule.statistics_dataloader())
+            self.compute_statistics(statistics_batches(self))
 
     def on_validation_start(self) -> None:
         """See `on_fit_start`."""
@@ -171,7 +165,7 @@ class LinearProbe(pl.LightningModule):
         sums = torch.zeros(2 * D + 1, dtype=torch.float64, device=self.device)
         for x, _, index_B in batches:
             f_BD = self.features(x.to(self.device)).double()
-            _check_finite(f_BD, index_B)
+            check_finite(f_BD, index_B)
             sums += torch.cat([f_BD.sum(0), f_BD.square().sum(0), f_BD.new_tensor([len(f_BD)])])
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.all_reduce(sums)
@@ -231,6 +225,22 @@ class LinearProbe(pl.LightningModule):
             self.backbone.to(self.device)
 
 
+def statistics_batches(head: pl.LightningModule) -> Iterable[Batch]:
+    """The share of this process in all training items, each once, from the data module that a head is fitted with.
+
+    Raises:
+        RuntimeError: It is fitted with other data.
+    """
+    datamodule = getattr(head.trainer, "datamodule", None)
+    if datamodule is None or not hasattr(datamodule, "statistics_dataloader"):
+        raise RuntimeError(
+            f"{type(head).__name__} standardises features with statistics of the training items: fit it with a "
+            "SketchDataModule, or call its compute_statistics(loader) with every training item once before"
+        )
+    batches: Iterable[Batch] = datamodule.statistics_dataloader()
+    return batches
+
+
 def freeze(backbone: Backbone | None) -> Backbone | None:
     """The same backbone; if it is a module, in evaluation mode and without gradients from now on."""
     if isinstance(backbone, nn.Module):
@@ -238,7 +248,8 @@ def freeze(backbone: Backbone | None) -> Backbone | None:
     return backbone
 
 
-def _check_finite(f_BD: torch.Tensor, index_B: torch.Tensor) -> None:
+def check_finite(f_BD: torch.Tensor, index_B: torch.Tensor) -> None:
+    """Raise ValueError, naming the first item whose features are not all finite numbers."""
     bad_B = ~f_BD.isfinite().all(1)
     if bad_B.any():
         raise ValueError(f"item {int(index_B[bad_B.to(index_B.device)][0])} has NaN or infinite features")

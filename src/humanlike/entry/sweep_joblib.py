@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from humanlike.entry.outcomes import read_outcome
-from humanlike.entry.slots import THREADS, Slots, make_slots
-from humanlike.entry.sweep_launcher import Planned, SweepLauncher, SweepTask, devices_a_job
+from humanlike.entry.slots import THREADS, Slots
+from humanlike.entry.sweep_launcher import Planned, SweepLauncher, SweepTask
 
 
 class JoblibLauncher(SweepLauncher):
@@ -20,12 +20,7 @@ class JoblibLauncher(SweepLauncher):
 
     def run(self, todo: Sequence[Planned]) -> Mapping[int, str]:
         """See `SweepLauncher.run`."""
-        slots = make_slots(
-            self.sweep_dir,
-            self.settings.get("n_jobs"),
-            devices=self.settings.get("devices"),
-            devices_a_job=devices_a_job(todo),
-        )
+        slots = self.local_slots(todo)
         count = len(slots.slots)
         print(f"{len(todo)} jobs, {count} at a time:\n{slots.describe()}", file=sys.stderr)
         if self._finish(todo, slots, count):

@@ -24,7 +24,7 @@ from humanlike.entry.launch import FAILED, INTERRUPTED, WRONG_USE, settings_dige
 from humanlike.entry.outcomes import OUTCOME, is_finished, read_outcome, record_outcome
 from humanlike.entry.own_process import processes_a_node
 from humanlike.entry.sentences import sentence
-from humanlike.entry.slots import Slots
+from humanlike.entry.slots import Slots, make_slots
 from humanlike.entry.termination import deadline, notice_the_end
 
 WHOLE = {"max_num_timeout": 0} | dict.fromkeys(
@@ -220,6 +220,15 @@ class SweepLauncher(Launcher):
         Returns:
             Number of a job → why it died, where that is known.
         """
+
+    def local_slots(self, todo: Sequence[Planned]) -> Slots:
+        """This machine's devices and cores, shared between as many jobs side by side as the settings say."""
+        return make_slots(
+            self.sweep_dir,
+            self.settings.get("n_jobs"),
+            devices=self.settings.get("devices"),
+            devices_a_job=devices_a_job(todo),
+        )
 
     def _run_all(self, todo: list[Planned]) -> None:
         """Run until every job has begun; one that began and left no result has died and is not begun again."""

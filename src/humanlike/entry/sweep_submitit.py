@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from humanlike.entry.own_process import processes_a_node
-from humanlike.entry.slots import make_slots
-from humanlike.entry.sweep_launcher import Planned, SweepLauncher, SweepTask, devices_a_job, in_groups
+from humanlike.entry.sweep_launcher import Planned, SweepLauncher, SweepTask, in_groups
 from humanlike.files import write_json
 
 SUBMITTED = ".slurm.json"
@@ -37,12 +36,7 @@ class SubmititLocalLauncher(SweepLauncher):
         """See `SweepLauncher.run`."""
         import submitit
 
-        slots = make_slots(
-            self.sweep_dir,
-            self.settings.get("n_jobs"),
-            devices=self.settings.get("devices"),
-            devices_a_job=devices_a_job(todo),
-        )
+        slots = self.local_slots(todo)
         count, minutes = len(slots.slots), self.settings.get("timeout_min")
         size = max(1, min(int(self.settings.get("jobs_per_task") or 1), math.ceil(len(todo) / count)))
         print(f"{len(todo)} jobs, {count} processes at a time:\n{slots.describe()}", file=sys.stderr)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from humanlike.entry.gather_sea import check_version, run_names
-from humanlike.entry.gathered_folder import FoundRuns, shared_record, write_gathered
+from humanlike.entry.gather_sea import named_scores
+from humanlike.entry.gathered_folder import FoundRuns, scores_record, write_gathered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,20 +37,10 @@ def gather_element_vqa(found: FoundRuns, folder: Path) -> list[str]:
         gathered_warnings,
         render_gathered,
     )
-    from humanlike.reports.run_folder import read_run
-    from humanlike.reports.wording import flag_sentence
 
-    check_version(found)
-    runs = [read_run(path) for path in found]
-    scores = dict(zip(run_names(runs), runs, strict=True))
+    scores = named_scores(found)
     tables = gathered_tables(scores, judge_ranks(scores))
-    record = {
-        "schema": SCHEMA,
-        **shared_record(found, tables),
-        "counts": {"judges": len(scores), "data_sets": tables["runs"]["dataset"].nunique()},
-        "warnings": gathered_warnings(scores),
-        "flags": [f"{name}: {flag_sentence(flag)}" for name, score in scores.items() for flag in score.result.flags],
-    }
+    record = scores_record(SCHEMA, found, scores, tables, "judges", gathered_warnings(scores))
     write_text(folder / MARKDOWN, gathered_markdown(record, tables))
     write_gathered(folder, RECORD, record, tables, {}, render_gathered)
     return _lines(record, tables)

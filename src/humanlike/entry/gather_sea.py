@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from humanlike.entry.gathered_folder import FoundRuns, shared_record, write_gathered
+from humanlike.entry.gathered_folder import FoundRuns, scores_record, write_gathered
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,6 @@ def gather_sea(found: FoundRuns, folder: Path, responses: str | None = None) -> 
         FileNotFoundError: When a run lacks a table.
     """
     from humanlike.files import write_text
-    from humanlike.reports.run_folder import read_run
     from humanlike.reports.sea_gathered import (
         gathered_figures,
         gathered_markdown,
@@ -43,21 +42,12 @@ def gather_sea(found: FoundRuns, folder: Path, responses: str | None = None) -> 
         gathered_warnings,
         render_gathered,
     )
-    from humanlike.reports.wording import flag_sentence
 
-    check_version(found)
-    runs = [read_run(path) for path in found]
-    scores = dict(zip(run_names(runs), runs, strict=True))
+    scores = named_scores(found)
     tables = gathered_tables(scores)
     if responses is not None:
         tables["people"] = people_table(scores, responses)
-    record = {
-        "schema": SCHEMA,
-        **shared_record(found, tables),
-        "counts": {"runs": len(scores), "data_sets": tables["runs"]["dataset"].nunique()},
-        "warnings": gathered_warnings(scores),
-        "flags": [f"{name}: {flag_sentence(flag)}" for name, score in scores.items() for flag in score.result.flags],
-    }
+    record = scores_record(SCHEMA, found, scores, tables, "runs", gathered_warnings(scores))
     write_text(folder / MARKDOWN, gathered_markdown(record, tables))
     write_gathered(folder, RECORD, record, tables, gathered_figures(scores), render_gathered)
     return _lines(record, tables)
@@ -94,6 +84,23 @@ def people_table(scores: Mapping[str, Score], responses: str) -> pd.DataFrame:
     found = human_agreement(answers, pd.DataFrame(whole))
     kept = [c for c in ("score", "measure", "value", "ci_low", "ci_high", "chance", "n") if c in found.agreement]
     return found.agreement[kept].rename(columns={"score": "run"})
+
+
+def named_scores(found: FoundRuns) -> dict[str, Score]:
+    """Name of a run → the run; see `run_names`.
+
+    Args:
+        found: Finished runs.
+
+    Raises:
+        ValueError: They are of several versions of the benchmark.
+        FileNotFoundError: A run lacks a table.
+    """
+    from humanlike.reports.run_folder import read_run
+
+    check_version(found)
+    runs = [read_run(path) for path in found]
+    return dict(zip(run_names(runs), runs, strict=True))
 
 
 def check_version(found: FoundRuns) -> None:

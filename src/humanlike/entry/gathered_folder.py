@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from humanlike.types import Score
+
 FoundRuns = Mapping[Path, Mapping[str, Any]]
 """Folder of a finished run → its score.json."""
 
@@ -91,6 +93,35 @@ def shared_record(runs: FoundRuns, tables: Mapping[str, pd.DataFrame]) -> dict[s
         "bibtex": str(first["details"].get("bibtex", "")),
         "versions": versions(),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def scores_record(
+    schema: str,
+    runs: FoundRuns,
+    scores: Mapping[str, Score],
+    tables: Mapping[str, pd.DataFrame],
+    counted: str,
+    warnings: Sequence[str],
+) -> dict[str, Any]:
+    """The record of runs whose scores stand side by side, a name each.
+
+    Args:
+        schema: Of the record.
+        runs: Finished runs.
+        scores: Name of a run → the run.
+        tables: What was gathered, `runs` among it.
+        counted: What a run is one of, for the counts ("runs", "judges").
+        warnings: What keeps the runs from being compared.
+    """
+    from humanlike.reports.wording import flag_sentence
+
+    return {
+        "schema": schema,
+        **shared_record(runs, tables),
+        "counts": {counted: len(scores), "data_sets": tables["runs"]["dataset"].nunique()},
+        "warnings": warnings,
+        "flags": [f"{name}: {flag_sentence(flag)}" for name, score in scores.items() for flag in score.result.flags],
     }
 
 

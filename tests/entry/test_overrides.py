@@ -78,6 +78,11 @@ def test_an_outer_hydra_session_survives():
         ("hydra/launcher=jobli", "no hydra/launcher named 'jobli'; did you mean 'joblib'"),
         ("paths.cache=/data/a=b", r"cannot read the override .*stands in quotes inside quotes: 'paths\.cache=\"…\"'"),
         ("hydra.launcher._target_=os.system", r"asks for 'os\.system' \(at hydra\.launcher\), which is not allowed"),
+        ("hydra.callbacks.sweep_summary._target_=hydra._internal.utils.os.remove", r"leads out of hydra, to 'os'"),
+        (
+            "+hydra.callbacks.x={_target_: humanlike.files.os.remove}",
+            r"\(at hydra\.callbacks\.x\) leads out of humanlike",
+        ),
         ("+hydra.callbacks.x={_target_: mylab.run}", r"asks for 'mylab\.run' \(at hydra\.callbacks\.x\)"),
     ],
 )

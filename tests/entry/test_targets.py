@@ -29,6 +29,29 @@ def test_a_nested_target_is_refused_with_its_place():
         build({"_target_": "torch.nn.Linear", "layers": [{"inner": {"_target_": "os.system"}}]})
 
 
+@pytest.mark.parametrize(
+    ("target", "leads_to"),
+    [
+        ("humanlike.files.os.remove", "os"),
+        ("humanlike.elements.critic.torch.hub.load", "torch"),
+        ("torch.nn.modules.module.functools.partial", "functools"),
+        ("humanlike.entry.conf.Path", "Path"),
+        ("mylab_for_a_test.os.remove", "os"),
+    ],
+)
+def test_a_name_that_leads_out_of_its_package_is_refused(target, leads_to, monkeypatch, tmp_path):
+    (tmp_path / "mylab_for_a_test.py").write_text("import os\nfrom fractions import Fraction\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("HUMANLIKE_ALLOW_TARGETS", "mylab_for_a_test")
+    kept = tmp_path / "kept"
+    kept.touch()
+    with pytest.raises(TargetError, match=rf"leads out of \w+, to '{leads_to}' of another package"):
+        build({"_target_": target, "_args_": [str(kept)]})
+    assert kept.exists()
+    # A package that the environment names may hand on what others made.
+    assert build({"_target_": "mylab_for_a_test.Fraction", "numerator": 1}) == 1
+
+
 def test_own_packages_come_from_the_environment(monkeypatch):
     monkeypatch.setenv("HUMANLIKE_ALLOW_TARGETS", "fractions, statistics")
     assert build({"_target_": "fractions.Fraction", "numerator": 1, "denominator": 2}) * 2 == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def check_overrides(
         if not Path(folder).is_dir():
             raise OverrideError(f"there is no folder {folder!r} to take configuration files from (--config-dir)")
     parser = OverridesParser.create()
-    plain = [_choices(text, _parsed(text, parser), multirun) for text in overrides]
+    plain = [_choices(text, parsed_override(text, parser), multirun) for text in overrides]
     check = _Check(config_name, parser, tuple(config_dirs), multirun)
     interval = next((text for text in overrides if parser.parse_override(text).is_interval_sweep()), None)
     with hydra_session():
@@ -60,7 +61,12 @@ def check_overrides(
             raise OverrideError(f"{interval!r} has no end of values to try; a search can: hydra/sweeper=optuna")
 
 
-def _parsed(text: str, parser: Any) -> Any:
+def parsed_override(text: str, parser: Any) -> Any:
+    """An override as Hydra's parser takes it apart.
+
+    Raises:
+        OverrideError: It cannot be read.
+    """
     from hydra.errors import HydraException
 
     try:
@@ -187,14 +193,17 @@ def _check_hydra_targets(node: Any) -> None:
     """Refuse a launcher, sweeper or callback that comes from outside the allowed packages."""
     from omegaconf import OmegaConf
 
-    from humanlike.entry.targets import TargetError, check_target, targets
+    from humanlike.entry.targets import TargetError, check_origin, check_target, targets
 
     for path, entry in targets(OmegaConf.to_container(node, resolve=False), "hydra"):
-        if not str(entry["_target_"]).startswith(("hydra._internal.", "hydra_plugins.")):
-            try:
-                check_target(entry["_target_"], path)
-            except TargetError as error:
-                raise OverrideError(str(error)) from error
+        target = str(entry["_target_"])
+        try:
+            if not target.startswith(("hydra._internal.", "hydra_plugins.")):
+                check_target(target, path)
+            with suppress(ImportError, AttributeError):  # Hydra says what is absent
+                check_origin(target, path)
+        except TargetError as error:
+            raise OverrideError(str(error)) from error
 
 
 def _check_installed(hydra: Any) -> None:

@@ -8,6 +8,7 @@ put it: `HUMANLIKE_ALLOW_TARGETS=mylab,otherlab`.
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 import os
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,8 @@ ALLOWED = (
     "timm.create_model",
     "open_clip.create_model",
 )
+SAME: Mapping[str, tuple[str, ...]] = {"pytorch_lightning": ("lightning_fabric",)}
+"""Package → others of the same makers, from which it hands classes on."""
 ENVIRONMENT = "HUMANLIKE_ALLOW_TARGETS"
 SCALARS: dict[Any, Any] = {
     int: int,
@@ -105,6 +108,35 @@ def check_target(target: str, path: str = "") -> None:
         )
 
 
+def check_origin(target: str, path: str = "") -> None:
+    """Refuse a name that begins in an allowed package and leads out of it, as `humanlike.files.os.remove` does.
+
+    Args:
+        target: A name that can be imported.
+        path: Where it stands in the configuration, for the message.
+
+    Raises:
+        TargetError: Naming what it leads to.
+    """
+    parts = target.split(".")
+    found: Any = importlib.import_module(parts[0])
+    for i, part in enumerate(parts[1:], 2):
+        found = getattr(found, part)
+        if inspect.ismodule(found) and found.__name__ != ".".join(parts[:i]):
+            break
+    else:
+        home = (getattr(found, "__module__", None) or parts[0]).partition(".")[0]
+        packages = {"hydra", *(prefix.partition(".")[0] for prefix in ALLOWED)}
+        # A package of the user's own may hand on what others made.
+        if parts[0] not in packages or home in {parts[0], *SAME.get(parts[0], ())}:
+            return
+    place, what = f" (at {path})" if path else "", getattr(found, "__name__", repr(found))
+    raise TargetError(
+        f"{target!r}{place} leads out of {parts[0]}, to {what!r} of another package, which is not allowed: name what "
+        f"{parts[0]} itself defines; for code of your own set {ENVIRONMENT}=your_package"
+    )
+
+
 def check_keywords(node: dict[str, Any], path: str = "", extra: dict[str, Any] | None = None) -> None:
     """Refuse keywords that the target does not take, naming the nearest that it does."""
     from hydra.utils import get_object
@@ -115,6 +147,7 @@ def check_keywords(node: dict[str, Any], path: str = "", extra: dict[str, Any] |
     except Exception as error:
         cause = error.__cause__ or error
         raise TargetError(f"{target!r}{f' (at {path})' if path else ''} cannot be imported: {cause}") from error
+    check_origin(target, path)
     try:
         parameters = inspect.signature(callable_).parameters
     except (TypeError, ValueError):

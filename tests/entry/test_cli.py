@@ -38,6 +38,39 @@ def test_layers_of_nothing(monkeypatch, capsys):
     assert "did you mean 'resnet50'" in capsys.readouterr().err
 
 
+def test_layers_of_a_backbone_that_needs_a_setting(monkeypatch, capsys):
+    assert run(monkeypatch, "layers", "timm") == 1
+    assert "backbone.architecture has no default" in capsys.readouterr().err
+    assert run(monkeypatch, "layers", "recorded", "backbone.path=answers.csv") == 1
+    assert "recorded answers, which have no layers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "prefetch"])
+def test_what_cannot_be_read_of_a_sweep_is_wrong_use(monkeypatch, capsys, command):
+    assert run(monkeypatch, command, "-m", "seed=[1") == 2
+    assert "cannot read the override 'seed=[1'" in capsys.readouterr().err
+    assert run(monkeypatch, command, "-m", "readout.C=interval(1,2)") == 2
+    assert "name some, as in readout.C=1,2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "status", "words"), [
+    (KeyboardInterrupt(), 130, "interrupted\n"),
+    (RuntimeError("strange"), 1, "RuntimeError: strange (unexpected; run again with HYDRA_FULL_ERROR=1"),
+])  # fmt: skip
+def test_every_command_ends_with_a_sentence(monkeypatch, capsys, error, status, words):
+    def broken(arguments):
+        raise error
+
+    monkeypatch.delenv("HYDRA_FULL_ERROR", raising=False)
+    monkeypatch.setattr("humanlike.entry.gather.main", broken)
+    assert run(monkeypatch, "gather", "RUN") == status
+    assert words in capsys.readouterr().err
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    monkeypatch.setattr(sys, "argv", ["humanlike", "gather", "RUN"])
+    with pytest.raises(type(error)):
+        cli.main()
+
+
 def test_prefetch_names_what_is_ready(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["humanlike", "prefetch", "backbone=random_tiny", "dataset.concepts=3"])
     cli.main()

@@ -162,6 +162,8 @@ def test_wrong_use_is_named():
     for arguments, said in (
         (["--memory", "3"], "no option '--memory'"),
         (["--minutes", "x"], "needs a number"),
+        (["--minutes", "nan"], "needs a number of 0 or more, got 'nan'"),
+        (["--tokens=-1"], "needs a number of 0 or more"),
         (["task=generator"], "'task=generator' is a setting of a training"),
     ):
         with pytest.raises(OverrideError, match=said):

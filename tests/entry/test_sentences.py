@@ -26,6 +26,13 @@ def test_a_setting_without_default_is_asked_for():
     assert sentence(caught.value).endswith("a.b=VALUE")
 
 
+def test_a_setting_without_default_is_asked_for_by_its_own_name():
+    config = OmegaConf.create({"a": {"b": "???", "name": "${.b}"}})
+    with pytest.raises(OmegaConfBaseException) as caught:
+        _ = config.a.name
+    assert sentence(caught.value) == "a.b has no default: give it on the command line, a.b=VALUE"
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -42,3 +49,7 @@ def test_a_setting_without_default_is_asked_for():
 )
 def test_sentences(error, words):
     assert sentence(error).startswith(words)
+
+
+def test_the_way_to_a_traceback_is_that_of_the_command():
+    assert "run again with X=1 for the traceback" in sentence(RuntimeError("strange"), "X=1")

@@ -1,7 +1,8 @@
-"""The `humanlike` command: evaluate, train, study, gather, survey, agreement, extract, layers, prefetch, convert."""
+"""The `humanlike` command, which hands over to the module of the command that is named; `USAGE` lists them."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, cast
@@ -139,6 +140,8 @@ def _layers(arguments: list[str]) -> None:
         from humanlike.entry.conf import compose
 
         backbone = _weightless(compose("evaluate", [f"backbone={arguments[0]}", *arguments[1:]]).backbone)
+        if not hasattr(backbone, "layers"):
+            raise ValueError(f"backbone={arguments[0]} is recorded answers, which have no layers")
         table = Table(title=f"{backbone.name}: default layer {backbone.default_layer}")
         for column in ("layer", "shape", "relative depth"):
             table.add_column(column)
@@ -155,8 +158,8 @@ def _weightless(config: Any) -> Any:
     from humanlike.entry.targets import build
 
     plain = dict(cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True)))
-    if "weights" not in plain:
-        return build(plain)
+    if "weights" not in plain or OmegaConf.missing_keys(config) - {"backbone.weights"}:
+        return build(config)  # which names what has no default
     print("shapes follow from the architecture, so no weights were loaded", file=sys.stderr)
     try:
         with torch.device("meta"):
@@ -194,7 +197,7 @@ def _convert(arguments: list[str]) -> None:
 
 
 class _plain_errors:  # noqa: N801 - reads as a statement: with _plain_errors(...)
-    """Turn exceptions into one sentence and exit status 1 (2 for wrong use)."""
+    """Turn exceptions into one sentence and exit status 1 (2 for wrong use), an interruption into status 130."""
 
     def __init__(self, arguments: list[str]) -> None:
         self.arguments = arguments
@@ -203,10 +206,16 @@ class _plain_errors:  # noqa: N801 - reads as a statement: with _plain_errors(..
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None or isinstance(error, SystemExit | KeyboardInterrupt):
+        if error is None or isinstance(error, SystemExit):
             return
+        from humanlike.entry.launch import INTERRUPTED
         from humanlike.entry.overrides import OverrideError
         from humanlike.entry.sentences import sentence
 
-        print(f"error: {sentence(error)}", file=sys.stderr)
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            return
+        if isinstance(error, KeyboardInterrupt):
+            print("interrupted", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        print(f"error: {sentence(error, 'HYDRA_FULL_ERROR=1 in the environment')}", file=sys.stderr)
         sys.exit(2 if isinstance(error, OverrideError) else 1)

@@ -118,11 +118,16 @@ def _limits(arguments: Sequence[str]) -> tuple[dict[str, float], list[str]]:
             limits[name] = float(value)
         except ValueError as error:
             raise OverrideError(f"--{name} needs a number, got {value!r}") from error
+        if not limits[name] >= 0:  # nothing would be above NaN
+            raise OverrideError(f"--{name} needs a number of 0 or more, got {value!r}")
     return limits, rest
 
 
 def expanded(overrides: Sequence[str], sweep: bool) -> list[list[str]]:
     """The overrides of every job.
+
+    Raises:
+        OverrideError: One cannot be read, or is a range without steps.
 
     Example:
         >>> expanded(["seed=0,1", "dataset=doodles"], True)
@@ -130,10 +135,15 @@ def expanded(overrides: Sequence[str], sweep: bool) -> list[list[str]]:
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
+    from humanlike.entry.overrides import OverrideError, parsed_override
+
     if not sweep:
         return [list(overrides)]
-    parts = []
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
+    parts, parser = [], OverridesParser.create()
+    for override in (parsed_override(text, parser) for text in overrides):
+        if override.is_interval_sweep():
+            key = override.get_key_element()
+            raise OverrideError(f"{override.input_line!r} has no end of values to try; name some, as in {key}=1,2")
         if override.is_sweep_override():
             key = override.get_key_element()
             parts.append([f"{key}={value}" for value in override.sweep_string_iterator()])

@@ -15,11 +15,15 @@ EXPECTED = (
 TRAINER = ("pytorch_lightning.utilities.exceptions", "lightning_fabric.utilities.exceptions")
 
 
-def sentence(error: BaseException) -> str:
+def sentence(error: BaseException, traceback: str = "debug=true") -> str:
     """One sentence for an error: what went wrong, and what to do where that is known.
 
     Errors that the project raises on purpose already are sentences. Interpolation failures name the full key; anything
     unexpected is given with its type and the advice to look at the traceback.
+
+    Args:
+        error: The error.
+        traceback: What the command at work takes to show one.
     """
     from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
@@ -27,7 +31,9 @@ def sentence(error: BaseException) -> str:
 
     if isinstance(error, OmegaConfBaseException):
         key = getattr(error, "full_key", None)
-        if isinstance(error, MissingMandatoryValue):
+        wanted = re.search(r"Missing mandatory value: ([\w.]+)", str(error))  # by a setting that refers to it
+        if isinstance(error, MissingMandatoryValue) or wanted:
+            key = wanted[1] if wanted else key
             return f"{key} has no default: give it on the command line, {key}=VALUE"
         first = str(error).splitlines()[0]
         return f"the configuration at {key!r} cannot be resolved: {first}" if key else first
@@ -46,4 +52,4 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, EXPECTED) or type(error).__module__.startswith("humanlike"):
         return re.sub(r"^\[Errno \d+\] ", "", " ".join(str(error).split())) or type(error).__name__
     said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said} (unexpected; run again with debug=true for the traceback)"
+    return f"{type(error).__name__}: {said} (unexpected; run again with {traceback} for the traceback)"

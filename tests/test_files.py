@@ -11,7 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from humanlike.files import atomic_path, json_ready, sha256_file, sha256_value, write_json, write_text
+from humanlike.files import (
+    atomic_path,
+    json_ready,
+    read_json_record,
+    sha256_file,
+    sha256_value,
+    write_json,
+    write_text,
+)
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_temporary(tmp_path):
@@ -59,6 +67,20 @@ def test_a_really_full_disk():
 def test_json_has_no_nan(tmp_path):
     write_json(tmp_path / "a.json", {"x": float("nan"), "y": [np.float32(1.5), np.int64(2), np.array([np.inf, 1.0])]})
     assert json.loads((tmp_path / "a.json").read_text()) == {"x": None, "y": [1.5, 2, [None, 1.0]]}
+
+
+def test_a_record_is_read_back_and_another_one_is_refused_with_a_way_out(tmp_path):
+    path = tmp_path / "record.json"
+    write_json(path, {"schema": "own/1", "n": 3})
+    assert read_json_record(path, "own/1", "write it again") == {"schema": "own/1", "n": 3}
+    with pytest.raises(ValueError, match=r"record\.json has the schema 'own/1', this version reads 'own/2'"):
+        read_json_record(path, "own/2", "write it again")
+    write_json(path, ["a list"])
+    with pytest.raises(ValueError, match="has the schema None"):
+        read_json_record(path, "own/1", "write it again")
+    write_text(path, '{"schema"')
+    with pytest.raises(ValueError, match=r"record\.json is not JSON \(.*\); write it again"):
+        read_json_record(path, "own/1", "write it again")
 
 
 def test_json_ready_keeps_plain_values():

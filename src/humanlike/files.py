@@ -67,6 +67,27 @@ def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(json_ready(value), indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
+def read_json_record(path: str | Path, schema: str, again: str) -> dict[str, Any]:
+    """A record that this program wrote as JSON, with its `schema` in it.
+
+    Args:
+        path: The file, which must be there.
+        schema: The one that can be read.
+        again: What to do about a damaged file, for the message.
+
+    Raises:
+        ValueError: It is not JSON, or of another schema.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error}); {again}") from error
+    found = record.get("schema") if isinstance(record, dict) else None
+    if found != schema:
+        raise ValueError(f"{path} has the schema {found!r}, this version reads {schema!r}")
+    return dict(record)
+
+
 def json_ready(value: Any) -> Any:
     """`value` with NumPy numbers, mappings and sequences turned into plain JSON types, and NaN or ±inf into None."""
     import math

@@ -99,7 +99,7 @@ def test_a_sweep_becomes_a_page_and_files(sweep, tmp_path, monkeypatch, capsys):
         ),
         ({"log.jsonl": ""}, "the run is not finished (no score.json); run its command again"),
         ({"study.json": '{"schema": "x"}'}, "has the schema 'x'"),
-        ({"study.json": "no"}, "Expecting value"),
+        ({"study.json": "no"}, "study.json is not JSON"),
     ],
 )
 def test_what_cannot_be_read_is_named_and_the_rest_is_written(sweep, tmp_path, monkeypatch, capsys, files, why):

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from humanlike.files import sha256_value, write_json
+from humanlike.files import read_json_record, sha256_value, write_json
 
 SCHEMA = "humanlike.survey/1"
 Kind = Literal["ranking", "rating", "acceptance"]
@@ -183,13 +182,7 @@ def read_survey(path: str | Path) -> Survey:
     path = path / "survey.json" if path.is_dir() else path
     if not path.is_file():
         raise FileNotFoundError(f"there is no survey {path}; `humanlike survey` writes survey.json beside the page")
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}); write the survey again with `humanlike survey`") from error
-    schema = record.get("schema") if isinstance(record, dict) else None
-    if schema != SCHEMA:
-        raise ValueError(f"{path} has the schema {schema!r}, this version reads {SCHEMA!r}")
+    record = read_json_record(path, SCHEMA, "write the survey again with `humanlike survey`")
     try:
         survey = Survey(
             kind=record["kind"],

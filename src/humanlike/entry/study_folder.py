@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from humanlike.files import atomic_path, json_ready, sha256_value, write_json, write_text
+from humanlike.files import atomic_path, json_ready, read_json_record, sha256_value, write_json, write_text
 from humanlike.reports.config_record import write_config
 from humanlike.reports.run_folder import digest, write_table
 
@@ -46,17 +46,13 @@ def read_study(folder: str | Path) -> tuple[dict[str, Any], dict[str, pd.DataFra
 
     Raises:
         FileNotFoundError: When the study is not finished, or a table is missing.
-        ValueError: When `study.json` has another schema.
+        ValueError: When `study.json` is damaged or has another schema.
     """
-    import json
-
     root = Path(folder)
     path = root / "study.json"
     if not path.is_file():
         raise FileNotFoundError(f"{folder} holds no study.json: the study is not finished, or it is another folder")
-    record = json.loads(path.read_text(encoding="utf-8"))
-    if record.get("schema") != SCHEMA:
-        raise ValueError(f"{path} has the schema {record.get('schema')!r}, this version reads {SCHEMA!r}")
+    record = read_json_record(path, SCHEMA, "run the study again")
     files = {name: root / "tables" / f"{name}.parquet" for name in record["tables"]}
     absent = [str(file) for file in files.values() if not file.is_file()]
     if absent:

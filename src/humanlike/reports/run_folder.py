@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from humanlike.files import atomic_path, json_ready, write_json, write_text
+from humanlike.files import atomic_path, json_ready, read_json_record, write_json, write_text
 from humanlike.reports.config_record import write_config
 from humanlike.types import BenchmarkResult, Score, ScoreValue
 
@@ -167,14 +167,7 @@ def read_record(run_dir: str | Path) -> dict[str, Any]:
     path = Path(run_dir) / "score.json"
     if not path.is_file():
         raise FileNotFoundError(f"{run_dir} holds no score.json: the run is not finished, or it is another folder")
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}); run the evaluation again") from error
-    schema = record.get("schema") if isinstance(record, dict) else None
-    if schema != SCHEMA:
-        raise ValueError(f"{path} has the schema {schema!r}, this version reads {SCHEMA!r}")
-    return record
+    return read_json_record(path, SCHEMA, "run the evaluation again")
 
 
 def read_run(run_dir: str | Path) -> Score:

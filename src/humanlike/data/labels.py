@@ -1,4 +1,4 @@
-"""Checks on labels and conditions that every data set makes."""
+"""Checks that every data set makes: on labels, conditions and named choices."""
 
 from __future__ import annotations
 
@@ -8,6 +8,27 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from humanlike.data.concepts import level
+
+
+def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value that is none of the choices there are.
+
+    Args:
+        name: The argument.
+        value: What was given.
+        choices: What may be given.
+
+    Raises:
+        ValueError: With the choices.
+
+    Example:
+        >>> require_choice("on_count", "ignore", ("raise", "warn"))
+        Traceback (most recent call last):
+        ...
+        ValueError: on_count must be 'raise' or 'warn', got 'ignore'
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
 
 
 def label_order(name: str, concepts: Iterable[str], labels: Sequence[str] | None = None) -> tuple[str, ...]:

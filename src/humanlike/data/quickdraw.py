@@ -16,7 +16,7 @@ import pandas as pd
 
 from humanlike.data.concepts import SemanticSpace, join_semantic_space
 from humanlike.data.drawing import DEFAULT_WIDTH
-from humanlike.data.labels import label_order, require_conditions
+from humanlike.data.labels import label_order, require_choice, require_conditions
 from humanlike.data.quickdraw_files import class_files, open_quickdraw, read_drawings
 from humanlike.data.render import Renderer
 from humanlike.data.stroke_images import PackedDrawings, StrokeImages
@@ -81,8 +81,7 @@ def quickdraw(
     cuts, unit = chosen_cuts(time_cuts, stroke_cuts)
     archive = open_quickdraw(root)
     files = class_files(archive, named_classes(classes))
-    if on_bad_line not in ("raise", "skip"):
-        raise ValueError(f"on_bad_line must be 'raise' or 'skip', got {on_bad_line!r}")
+    require_choice("on_bad_line", on_bad_line, ("raise", "skip"))
     packed, dropped = read_drawings(
         archive,
         files,

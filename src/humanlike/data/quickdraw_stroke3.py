@@ -12,6 +12,7 @@ import numpy as np
 from humanlike.data.archives import FolderArchive, ZipArchive
 from humanlike.data.concepts import SemanticSpace
 from humanlike.data.drawing import DEFAULT_WIDTH
+from humanlike.data.labels import require_choice
 from humanlike.data.object_arrays import read_object_array
 from humanlike.data.quickdraw import chosen_cuts, cut_sketches, named_classes
 from humanlike.data.quickdraw_files import DrawingPacker, check_limits, class_files
@@ -68,8 +69,7 @@ def quickdraw_stroke3(
     """
     cuts, unit = chosen_cuts(None, stroke_cuts)
     check_limits(max_per_class)
-    if on_bad_drawing not in ("raise", "skip"):
-        raise ValueError(f"on_bad_drawing must be 'raise' or 'skip', got {on_bad_drawing!r}")
+    require_choice("on_bad_drawing", on_bad_drawing, ("raise", "skip"))
     unknown = [p for p in parts if p not in PARTS]
     if unknown or isinstance(parts, str) or not parts or len(set(parts)) < len(parts):
         raise ValueError(f"parts must be a list of some of {list(PARTS)}, got {parts!r}")

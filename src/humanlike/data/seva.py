@@ -16,6 +16,7 @@ import pandas as pd
 from humanlike.data.archives import Archive
 from humanlike.data.concepts import join_semantic_space, load_semantic_space
 from humanlike.data.images import DecodeOptions, ImageFiles
+from humanlike.data.labels import require_choice
 from humanlike.data.seva_checks import (
     LABELS,
     SKETCHES,
@@ -90,8 +91,9 @@ def seva_published(
         FileNotFoundError: When files are missing, with where to get each.
         ValueError: Naming file and rows (from 1) of what cannot be read, or the counts that deviate.
     """
-    _check_choices(items=(items, ITEMS), on_count=(on_count, ("raise", "warn")))
-    check_on_missing(on_missing_image)
+    require_choice("items", items, ITEMS)
+    require_choice("on_count", on_count, ("raise", "warn"))
+    require_choice("on_missing_image", on_missing_image, ("raise", "drop"))
     folder = Path(root).expanduser()
     needed = [TRIALS, CONCEPTS, *([METADATA] if items == "all" else [])]
     if fetch and images is None and not (folder / PNGS).is_dir():
@@ -205,17 +207,6 @@ def with_images(
             )
         dropped["sketch whose image file is missing"] += int(missing.sum())
     return table[~missing].reset_index(drop=True)
-
-
-def check_on_missing(value: str) -> None:
-    """Refuse another choice than raise and drop."""
-    _check_choices(on_missing_image=(value, ("raise", "drop")))
-
-
-def _check_choices(**given: tuple[str, tuple[str, ...]]) -> None:
-    for key, (value, choices) in given.items():
-        if value not in choices:
-            raise ValueError(f"{key} must be {' or '.join(map(repr, choices))}, got {value!r}")
 
 
 def _metadata_checks(metadata: pd.DataFrame, judged: pd.DataFrame) -> list[CountCheck]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from PIL import Image
 
 from humanlike.data.images import BadImageError, DecodeOptions, ImageFiles
-from humanlike.data.seva import answers_of, check_on_missing, images_by_id, read_concepts, semantic_rows, with_images
+from humanlike.data.labels import require_choice
+from humanlike.data.seva import answers_of, images_by_id, read_concepts, semantic_rows, with_images
 from humanlike.data.seva_checks import LABELS, PublishedSketches, exactly, name_check, settle, study_checks
 from humanlike.data.seva_files import (
     CONCEPTS,
@@ -97,9 +98,8 @@ def seva_clipasso_published(
         FileNotFoundError: When files are missing, with where to get each.
         ValueError: Naming file and rows (from 1) of what cannot be read, or the counts that deviate.
     """
-    check_on_missing(on_missing_image)
-    if on_count not in ("raise", "warn"):
-        raise ValueError(f"on_count must be 'raise' or 'warn', got {on_count!r}")
+    require_choice("on_missing_image", on_missing_image, ("raise", "drop"))
+    require_choice("on_count", on_count, ("raise", "warn"))
     folder = Path(root).expanduser()
     need_files(folder, [MACHINE_TRIALS, CONCEPTS], fetch=fetch, mirrors=mirrors, offline=offline)
     concepts, labels = read_concepts(folder)

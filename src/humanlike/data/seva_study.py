@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from humanlike.data.concepts import SemanticSpace
+from humanlike.data.labels import require_choice
 from humanlike.data.seva import ITEMS
 from humanlike.data.table import table
 from humanlike.types import Sketches
@@ -49,8 +50,7 @@ def seva(
         FileNotFoundError: When the folder or a file is missing.
         ValueError: When the folder holds no sketch that nobody judged and all are asked for, and see `table`.
     """
-    if items not in ITEMS:
-        raise ValueError(f"items must be 'judged' or 'all', got {items!r}")
+    require_choice("items", items, ITEMS)
     if not Path(root).expanduser().is_dir():
         raise FileNotFoundError(
             f"seva: no folder {root}; make it from the published files: `humanlike convert seva PUBLISHED {root}`, "

@@ -19,6 +19,7 @@ import pandas as pd
 
 from humanlike.data.archives import FolderArchive
 from humanlike.data.images import BadImageError, DecodeOptions, ImageFiles
+from humanlike.data.labels import require_choice
 from humanlike.data.study_folder import SCHEMA
 from humanlike.data.table_responses import OTHER_SKETCH, UNKNOWN_LATER
 from humanlike.files import write_json, write_text
@@ -101,8 +102,7 @@ def write_study(
     """
     if images not in IMAGE_MODES:
         raise ValueError(f"images must be one of {IMAGE_MODES}, got {images!r}")
-    if on_bad_image not in ("raise", "skip"):
-        raise ValueError(f"on_bad_image must be 'raise' or 'skip', got {on_bad_image!r}")
+    require_choice("on_bad_image", on_bad_image, ("raise", "skip"))
     unfit = [label for label in data.labels if label != label.strip() or not label or len(label.splitlines()) != 1]
     if unfit:
         raise ValueError(f"{data.name}: label {unfit[0]!r} is empty, has blanks around it or a line break; rename it")

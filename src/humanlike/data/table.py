@@ -14,7 +14,7 @@ import pandas as pd
 from humanlike.data.archives import Archive, open_archive
 from humanlike.data.concepts import SemanticSpace, join_semantic_space
 from humanlike.data.images import DecodeOptions, ImageFiles
-from humanlike.data.labels import label_order, require_conditions
+from humanlike.data.labels import label_order, require_choice, require_conditions
 from humanlike.data.study_folder import StudyFolder, read_labels
 from humanlike.data.table_elements import read_elements
 from humanlike.data.table_files import aliased, read_table, refuse_empty, refuse_repeated, rows_named
@@ -80,9 +80,8 @@ def table(
         ValueError: Naming file and rows (from 1): wrong columns, empty cells, repeated ids, unknown labels with the
             nearest, missing or outside image files, one participant judging one sketch twice.
     """
-    for key, value in (("on_unknown", on_unknown), ("on_missing_image", on_missing_image)):
-        if value not in ("raise", "drop"):
-            raise ValueError(f"{key} must be 'raise' or 'drop', got {value!r}")
+    require_choice("on_unknown", on_unknown, ("raise", "drop"))
+    require_choice("on_missing_image", on_missing_image, ("raise", "drop"))
     study, sketch_path = _found(root, sketches)
     facts = study.facts()
     where = f"sketches {sketch_path}"

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from humanlike.rng import address_seed, generator, torch_generator
+from humanlike.rng import address_seed, generator, torch_draws, torch_generator
 
 PART = st.one_of(st.text(max_size=5), st.integers(-5, 5))
 
@@ -49,6 +49,14 @@ def test_torch_generator_repeats():
     a = torch.rand(3, generator=torch_generator(1, "x"))
     assert torch.equal(a, torch.rand(3, generator=torch_generator(1, "x")))
     assert not torch.equal(a, torch.rand(3, generator=torch_generator(2, "x")))
+
+
+def test_global_draws_have_an_address_and_leave_no_trace():
+    before = torch.random.get_rng_state()
+    with torch_draws(1, "x"):
+        inside = torch.rand(3)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.equal(inside, torch.rand(3, generator=torch_generator(1, "x")))
 
 
 def test_other_types_are_refused():

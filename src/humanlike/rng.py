@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -47,3 +49,22 @@ def torch_generator(seed: int, *address: str | int, device: str | torch.device =
     g = torch.Generator(device=device)
     g.manual_seed(address_seed(seed, *address) % (2**63))
     return g
+
+
+@contextmanager
+def torch_draws(seed: int, *address: str | int) -> Iterator[None]:
+    """Inside the block torch's global generator draws for an address; after it, it goes on from where it was.
+
+    For initial weights and dropout, which torch draws from nowhere else; see `address_seed`.
+
+    Example:
+        >>> with torch_draws(0, "weights"):
+        ...     a = torch.rand(3)
+        >>> with torch_draws(0, "weights"):
+        ...     b = torch.rand(3)
+        >>> torch.equal(a, b)
+        True
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(address_seed(seed, *address) % (2**63))
+        yield

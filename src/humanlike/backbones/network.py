@@ -15,7 +15,7 @@ from humanlike.backbones.preprocessing import choose_transform
 from humanlike.backbones.transforms import ImageTransform
 from humanlike.backbones.weights import WeightFile, weight_file
 from humanlike.interfaces import Transform
-from humanlike.rng import address_seed
+from humanlike.rng import torch_draws
 
 OUTPUT = "output"
 
@@ -124,6 +124,5 @@ def logit_modules(network: nn.Module, classifier: str) -> tuple[str, ...]:
 @contextmanager
 def seeded_weights(seed: int, architecture: str) -> Iterator[None]:
     """Initial weights inside the block come from `seed`; torch's global generator, which draws them, is put back."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(address_seed(seed, "backbone weights", architecture) % 2**63)
+    with torch_draws(seed, "backbone weights", architecture):
         yield

@@ -18,9 +18,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits as bce
 from torch.optim import Optimizer
 
 from humanlike.data.drawing import DEFAULT_WIDTH
-from humanlike.generators.drawn import Drawn
+from humanlike.generators.drawn import Drawn, different_names
 from humanlike.generators.pretrain_table import CurveBatch
-from humanlike.rng import address_seed, generator, torch_generator
+from humanlike.rng import address_seed, generator, torch_draws
 
 WIDTHS = (0.6, 1.8)
 """Narrowest and widest pen, in usual pen widths: a hairline would hide from a critic what a pen draws."""
@@ -94,19 +94,16 @@ class StrokeDecoder(pl.LightningModule):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        if not concepts or len(set(concepts)) < len(concepts):
-            raise ValueError(f"concepts must be one or more different names, got {list(concepts)}")
         if num_curves < 1 or width % heads:
             raise ValueError(
                 f"num_curves must be ≥ 1 and width a multiple of heads, got {num_curves}, {width}, {heads}"
             )
-        self.concepts = tuple(concepts)
+        self.concepts = different_names(concepts)
         self._make_optimizer = optimizer or partial(torch.optim.AdamW, lr=1e-3)
         self.save_hyperparameters(ignore=["optimizer"])
         self.beta, self.on_weight, self.width_weight, self.spread = beta, on_weight, width_weight, spread
         self.pen, self.seed, self.code, self.num_curves = pen, seed, code, num_curves
-        with torch.random.fork_rng(devices=[]):  # initial weights have an address, too
-            torch.manual_seed(torch_generator(seed, "decoder", "weights").initial_seed())
+        with torch_draws(seed, "decoder", "weights"):
             self._build(len(self.concepts), num_curves, width, depth, heads, code)
         self.register_buffer("code_CMZ", torch.zeros(len(self.concepts), exemplars, code))
         self.register_buffer("spread_CZ", torch.ones(len(self.concepts), code))

@@ -34,6 +34,17 @@ def straight_through(logit: torch.Tensor, temperature: float = TEMPERATURE) -> t
     return (logit > 0).to(soft.dtype) + soft - soft.detach()
 
 
+def different_names(concepts: Sequence[str]) -> tuple[str, ...]:
+    """What a generator can draw, in its order.
+
+    Raises:
+        ValueError: There is no concept, or one stands twice.
+    """
+    if not concepts or len(set(concepts)) < len(concepts):
+        raise ValueError(f"concepts must be one or more different names, got {list(concepts)}")
+    return tuple(concepts)
+
+
 @dataclass(frozen=True, eq=False)
 class Drawn:
     """B sketches from a generator.

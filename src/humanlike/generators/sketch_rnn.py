@@ -18,10 +18,10 @@ from torch.optim import Optimizer
 
 from humanlike.data.drawing import DEFAULT_WIDTH
 from humanlike.generators.datamodule import STEPS_A_CURVE, PenBatch, pen_movements
-from humanlike.generators.drawn import Drawn
+from humanlike.generators.drawn import Drawn, different_names
 from humanlike.generators.pretrain_table import CurveBatch
 from humanlike.generators.sketch_rnn_mixture import Mixture, mixture_log_prob, mixture_of, mixture_sample
-from humanlike.rng import generator, torch_generator
+from humanlike.rng import generator, torch_draws
 
 DOWN, UP, END = 0, 1, 2
 """States of the pen after a movement."""
@@ -97,18 +97,15 @@ class SketchRNN(pl.LightningModule):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        if not concepts or len(set(concepts)) < len(concepts):
-            raise ValueError(f"concepts must be one or more different names, got {list(concepts)}")
         if not 0 < temperature <= 1:
             raise ValueError(f"temperature must lie in (0, 1], got {temperature}")
-        self.concepts = tuple(concepts)
+        self.concepts = different_names(concepts)
         self._make_optimizer = optimizer or partial(torch.optim.Adam, lr=1e-3)
         self.save_hyperparameters(ignore=["optimizer"])
         self.max_steps, self.num_curves, self.code, self.components = max_steps, max_curves, code, components
         self.kl_weight, self.kl_min, self.temperature = kl_weight, kl_min, temperature
         self.scale, self.pen, self.seed, self.hidden = scale, pen, seed, hidden
-        with torch.random.fork_rng(devices=[]):  # initial weights have an address, too
-            torch.manual_seed(torch_generator(seed, "sketch_rnn", "weights").initial_seed())
+        with torch_draws(seed, "sketch_rnn", "weights"):
             self.concept = nn.Embedding(len(self.concepts), code)
             self.encoder = nn.LSTM(5, encoder_hidden, batch_first=True, bidirectional=True)
             self.to_code = nn.Linear(2 * encoder_hidden + code, 2 * code)

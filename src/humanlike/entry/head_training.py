@@ -42,7 +42,7 @@ def folded_data(
     return SketchDataModule(
         data,
         backbone.transform,
-        _folds(data, features, n_splits, seed),
+        folds_of(data, np.arange(len(data)) if features is None else features.rows, n_splits, seed),
         val_fold,
         batch_size=batch_size,
         num_workers=num_workers,
@@ -128,12 +128,11 @@ def _decided_here(
     }
 
 
-def _folds(data: Sketches, features: Features | None, n_splits: int, seed: int) -> np.ndarray:
-    """(N,) fold of every item; -1 for items without features."""
+def folds_of(data: Sketches, rows: np.ndarray, n_splits: int, seed: int) -> np.ndarray:
+    """(N,) fold of every item, by concept and source; -1 for those that are not among `rows`."""
+    table = data.table.iloc[rows]
     fold_N = np.full(len(data), -1, dtype=np.int64)
-    rows = np.arange(len(data)) if features is None else features.rows
-    source_N = data.table["image_id"].to_numpy()
-    fold_N[rows] = stratified_group_folds(data.table["concept"].to_numpy()[rows], source_N[rows], n_splits, seed)
+    fold_N[rows] = stratified_group_folds(table["concept"].to_numpy(), table["image_id"].to_numpy(), n_splits, seed)
     return fold_N
 
 

@@ -18,6 +18,7 @@ from humanlike.elements.critic import Critic, fit_critic
 from humanlike.elements.critic_drawn import network_file, save_drawn_critic, saved_drawn_critic
 from humanlike.elements.critic_file import save_critic, saved_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
+from humanlike.entry.head_training import folds_of
 from humanlike.entry.several_processes import guard
 from humanlike.entry.train_generator_files import Watch, spread_over, write_page, write_sketches
 from humanlike.files import write_json
@@ -29,7 +30,6 @@ from humanlike.generators.finetune_monitor import GapMonitor
 from humanlike.interfaces import Backbone
 from humanlike.losses import SEALoss
 from humanlike.readouts.checkpoint_io import AtomicCheckpointIO
-from humanlike.readouts.folds import stratified_group_folds
 from humanlike.readouts.linear_probe import freeze
 from humanlike.reports.sketch_tracking import SketchTracking
 from humanlike.types import Sketches
@@ -343,8 +343,4 @@ def _critic(
 
 def _folds(data: Sketches, concepts: Sequence[str], n_splits: int, seed: int) -> np.ndarray:
     """(N,) fold of every drawing of the concepts, -1 for others."""
-    concept_N = data.table["concept"].to_numpy()
-    rows = np.flatnonzero(np.isin(concept_N, list(concepts)))
-    fold_N = np.full(len(data), -1, dtype=np.int64)
-    fold_N[rows] = stratified_group_folds(concept_N[rows], data.table["image_id"].to_numpy()[rows], n_splits, seed)
-    return fold_N
+    return folds_of(data, np.flatnonzero(data.table["concept"].isin(list(concepts))), n_splits, seed)

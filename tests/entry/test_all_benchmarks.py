@@ -9,8 +9,9 @@ import sys
 import pandas as pd
 import pytest
 
-from humanlike.entry.all_benchmarks import AllBenchmarks
+from humanlike.entry.all_benchmarks import AllBenchmarks, run_all
 from humanlike.entry.api import evaluate
+from humanlike.entry.conf import compose
 
 TINY = "backbone=random_tiny"
 SMALL = ["dataset.instances=4", "dataset.concepts=[lion,snail,vase]", "dataset.judgments=2"]
@@ -32,6 +33,14 @@ def test_parts_must_say_what_they_are(parts):
 def test_python_is_told_to_go_one_by_one():
     with pytest.raises(ValueError, match="evaluate them one by one: seva, sea, object_learning"):
         evaluate("random_tiny", benchmark="all")
+
+
+def test_further_processes_read_and_write_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("RANK", "1")
+    ran = []
+    run_all(compose("evaluate", ["benchmark=all"]), tmp_path, lambda part, folder: ran.append(folder.name))
+    assert ran == ["seva", "sea", "object_learning"]
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

@@ -55,7 +55,8 @@ def run_all(config: DictConfig, folder: Path, run_one: Callable[..., None]) -> N
     """Run every part in a folder of its own below `folder`, then write one table of all scores and a report card.
 
     A part that is finished with the same settings is not repeated. A part that fails does not keep the others from
-    running; the table holds what is there, and the failure is raised at the end.
+    running; the table holds what is there, and the failure is raised at the end. Of several processes the first alone
+    reads the scores and writes; the others help to compute features.
 
     Args:
         config: Composed configuration of `evaluate` with `benchmark=all`.
@@ -69,6 +70,7 @@ def run_all(config: DictConfig, folder: Path, run_one: Callable[..., None]) -> N
     from rich.console import Console
 
     from humanlike.entry.conf import compose
+    from humanlike.entry.environment import is_first_process
     from humanlike.entry.report import write_card
     from humanlike.entry.report_runs import find_runs
     from humanlike.entry.sentences import sentence
@@ -86,7 +88,8 @@ def run_all(config: DictConfig, folder: Path, run_one: Callable[..., None]) -> N
         console.rule(f"{name}", align="left")
         try:
             run_one(part, folder / name)
-            scores[name] = read_run(folder / name)
+            if is_first_process():
+                scores[name] = read_run(folder / name)
         except Exception as error:  # the other parts do not depend on this one
             failed[name] = sentence(error)
             console.print(f"{name} failed: {failed[name]}", highlight=False, soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from datetime import UTC, datetime
 from itertools import chain
@@ -30,16 +29,17 @@ def study_job(config: DictConfig, folder: Path) -> None:
     Raises:
         LossesError: When a backbone failed or lost more images than allowed; the study of the others is written.
     """
-    from humanlike.entry.environment import prepare
+    from humanlike.entry.environment import is_first_process, prepare
     from humanlike.entry.study_models import evaluate_backbones
     from humanlike.entry.study_plan import plan_of
 
     prepare(config)
     plan = plan_of(config)
-    (folder / "study.json").unlink(missing_ok=True)
+    if is_first_process():
+        (folder / "study.json").unlink(missing_ok=True)
     evaluated = evaluate_backbones(config, folder / "models", plan.data, plan.benchmark, plan.backbones)
     refits = _refitted(config, folder, plan, evaluated)
-    if int(os.environ.get("RANK", os.environ.get("LOCAL_RANK", "0"))) != 0:
+    if not is_first_process():
         return  # further processes of a trainer help with features alone
     study_of(config, folder, plan, evaluated, refits)
     if evaluated.failed or evaluated.lossy:

@@ -15,10 +15,12 @@ class Place:
     """Which of several processes of a run this is.
 
     Attributes:
-        rank: 0 … world_size - 1; the first one writes results.
+        rank: 0 for the process that writes results, another number in every other one: 0 … world_size - 1 under
+            torchrun and srun; elsewhere with gaps between machines whose processes nobody has counted.
         world_size: Number of processes, or 0 where only the trainer knows it.
         token: The same word in all processes of a run, and in no other run at the same time.
-        starter: "torchrun", "srun", or "trainer", which has started this process as a copy of the first.
+        starter: "torchrun", "srun", "trainer", which has started this process as a copy of the first of its machine,
+            or "hand" for a process on a further machine that a person or a script has started.
     """
 
     rank: int
@@ -33,6 +35,7 @@ class Place:
 
 
 ALONE = Place(0, 1, "", "")
+A_MACHINE = 1000  # ranks between two machines: more than one has processes
 
 
 def place() -> Place:
@@ -51,11 +54,13 @@ def place() -> Place:
     if "SLURM_STEP_ID" in known and int(known.get("SLURM_STEP_NUM_TASKS", "1")) > 1 and not named_by_hand:
         token = _word(*(known.get(name, "") for name in ("SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT")))
         return Place(int(known["SLURM_PROCID"]), int(known["SLURM_STEP_NUM_TASKS"]), token, "srun")
-    if int(known.get("LOCAL_RANK", "0")) > 0 or int(known.get("NODE_RANK", "0")) > 0:
+    machine, own = int(known.get("NODE_RANK", "0")), int(known.get("LOCAL_RANK", "0"))
+    if machine > 0 or own > 0:
         size = int(known.get("WORLD_SIZE", "0"))
-        a_node = size // max(1, int(known.get("NNODES", "1")))
-        rank = int(known.get("NODE_RANK", "0")) * a_node + int(known.get("LOCAL_RANK", "0"))
-        return Place(rank, size, _word(known.get("MASTER_ADDR", ""), known.get("MASTER_PORT", "")), "trainer")
+        rank = machine * (size // max(1, int(known.get("NNODES", "1"))) or A_MACHINE) + own
+        token = _word(known.get("MASTER_ADDR", ""), known.get("MASTER_PORT", ""))
+        # The trainer tells its copies how many processes there are; the first of a machine is nobody's copy.
+        return Place(rank, size, token, "trainer" if own and size else "hand")
     return ALONE
 
 

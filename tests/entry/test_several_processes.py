@@ -8,10 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 
 from humanlike import processes
 from humanlike.data.doodles import doodles
@@ -19,7 +22,7 @@ from humanlike.data.svg import drawing_to_svg
 from humanlike.entry.conf import compose
 from humanlike.entry.environment import is_first_process
 from humanlike.entry.evaluate import config_hash, score_from_config
-from humanlike.entry.several_processes import event_log, moment, require_machines, start_by_fork, watch_children
+from humanlike.entry.several_processes import event_log, guard, moment, require_machines, start_by_fork, watch_children
 from humanlike.entry.targets import build
 from humanlike.reports.config_record import masked_config
 
@@ -130,8 +133,30 @@ def test_the_first_process_alone_writes_the_log_of_the_run(environment, tmp_path
     event_log(tmp_path).write("started")
     environment({"LOCAL_RANK": "1", "WORLD_SIZE": "2"})
     event_log(tmp_path).write("started")
-    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.jsonl")) == ["log.jsonl", "processes/1.jsonl"]
+    environment({"WORLD_SIZE": "0", "LOCAL_RANK": "0", "NODE_RANK": "1"})
+    event_log(tmp_path).write("started")
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.jsonl")) == [
+        "log.jsonl",
+        "processes/1.jsonl",
+        "processes/1000.jsonl",
+    ]
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_process_that_was_started_by_hand_outlives_its_shell(environment, tmp_path):
+    environment({"NODE_RANK": "1", "LOCAL_RANK": "0"})
+    trainer = pl.Trainer(accelerator="cpu", devices=2, strategy="ddp", logger=False)
+    guard(trainer, tmp_path)
+    assert not {"humanlike-parent-watch", "humanlike-process-watch"} & {t.name for t in threading.enumerate()}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are counted under Linux")
+def test_the_log_of_the_run_before_is_closed(environment, tmp_path):
+    event_log(tmp_path / "first").write("started")
+    before = len(os.listdir("/proc/self/fd"))
+    for i in range(4):
+        event_log(tmp_path / str(i)).write("started")
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 @pytest.mark.parametrize(

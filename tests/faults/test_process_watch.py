@@ -241,6 +241,10 @@ def test_a_process_ends_with_the_one_that_started_it(tmp_path, start, until):
         ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "3", "SLURM_PROCID": "1", "SLURM_JOB_ID": "7"}, 1, 3, "srun"),
         ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0", "SLURM_JOB_ID": "7"}, 0, 1, ""),
         ({"LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_PORT": "5", "NODE_RANK": "0"}, 1, 2, "trainer"),
+        ({"NODE_RANK": "1", "LOCAL_RANK": "0"}, 1000, 0, "hand"),
+        ({"NODE_RANK": "1"}, 1000, 0, "hand"),
+        ({"NODE_RANK": "0", "LOCAL_RANK": "1"}, 1, 0, "hand"),
+        ({"NODE_RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "NNODES": "2"}, 3, 4, "trainer"),
     ],
 )
 def test_a_process_knows_its_place(monkeypatch, environment, rank, size, starter):

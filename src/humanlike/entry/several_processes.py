@@ -95,7 +95,7 @@ def guard(trainer: pl.Trainer, cache: str | Path, log: str | Path = "") -> pl.Tr
         trainer.strategy._launcher = _watching(launcher)
     if here.starter == "trainer":
         end_with_parent(end)
-    elif here.starter:
+    elif here.starter in ("torchrun", "srun"):  # which have started all of them, so that all watch
         folder = Path(cache) / "processes" / here.token
         _watch = ProcessWatch(folder, trainer.global_rank, trainer.world_size, log=log, fresh=False, end=end)
         _watch.__enter__()
@@ -111,10 +111,15 @@ def leave(error: BaseException | None = None) -> None:
 
 
 def event_log(folder: Path) -> EventLog:
-    """The log of a run; processes but the first write into files of their own."""
+    """The log of a run; processes but the first write into files of their own.
+
+    The log of the run before is closed: a sweep in one process, or a study, has as many as it has runs.
+    """
     from humanlike.reports.event_log import EventLog
 
     global _log
+    if _log is not None:
+        _log.close()
     rank = place().rank
     _log = EventLog(folder / "log.jsonl" if rank == 0 else folder / "processes" / f"{rank}.jsonl")
     return _log

@@ -111,6 +111,8 @@ def test_a_rerun_skips_what_is_finished_and_goes_on_past_a_failure(finished, com
     assert "ecoset_resnet50" in record["models_failed"]
     assert "not asked for" in record["missing"]["discrepancy"]
     assert not (folder / "tables" / "power.csv").exists()
+    assert not (folder / "report.html").exists()  # that of the study before says other things
+    assert not list((folder / "figures").glob("*"))
     aligned = tables["alignment"].set_index(["metric", "observer"])["estimate"].unstack()
     pd.testing.assert_series_equal(aligned["random_tiny"], aligned["again"], check_names=False)
     was = before[1]["alignment"].query("observer == 'random_tiny'").set_index("metric")["estimate"]
@@ -138,6 +140,14 @@ def test_what_cannot_be_done_is_said_before_anything_is_computed(tmp_path, capsy
     assert sentence in job.why
     assert sentence in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_further_process_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.setenv("SLURM_PROCID", "1")
+    (tmp_path / "study.json").write_text("of the first process")
+    study_job(compose("study", [*SMALL[1:], "backbones=[]", "simulated={one: 0.8}", "analyses=[]"]), tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["study.json"]
 
 
 def test_the_paper_is_seventeen_models_on_seva():

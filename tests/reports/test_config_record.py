@@ -55,3 +55,11 @@ def test_yaml_gives_back_what_was_written(tmp_path_factory, config):
 def test_not_a_mapping():
     with pytest.raises(TypeError, match="config must be a mapping, got list"):
         masked_config([1])
+
+
+@pytest.mark.parametrize("text", ["a: [1", "- a", "caf\xe9: 1"])
+def test_a_damaged_configuration_is_named(text, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"config\.yaml .*; run its command again"):
+        read_config(path)

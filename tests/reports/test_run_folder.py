@@ -102,6 +102,17 @@ def test_a_broken_score_is_not_a_finished_run(tmp_path, text):
         read_record(tmp_path)
 
 
+def test_figures_of_an_earlier_run_go_and_those_of_somebody_else_stay(score, tmp_path):
+    mine = tmp_path / "figures" / "mine.svg"
+    mine.parent.mkdir()
+    mine.write_text("<svg/>")
+    write_run(score, tmp_path, {}, figures={})
+    assert mine.exists()
+    write_run(score, tmp_path, {}, figures={})
+    assert not mine.exists()
+    assert is_finished(tmp_path)
+
+
 def test_an_unfinished_or_partial_run_is_named(run):
     (run / "cells.parquet").unlink()
     with pytest.raises(FileNotFoundError, match=r"lacks cells\.parquet"):

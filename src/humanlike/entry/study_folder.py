@@ -69,7 +69,7 @@ def write_study(
     *,
     with_report: bool = True,
 ) -> None:
-    """Write tables, figures and report, and `study.json` last.
+    """Write tables, figures and report, and `study.json` last; figures and report of an earlier study go first.
 
     Args:
         folder: The study's folder.
@@ -86,6 +86,8 @@ def write_study(
 
     write_config(folder / "config.yaml", record["config"])
     write_tables(folder, result.tables)
+    for old in [*(folder / "figures").glob("*.svg"), folder / "report.html"]:
+        old.unlink(missing_ok=True)
     if with_report:
         simulated = [PEOPLE] if record["simulated_people"] else []
         unit = "" if machine is None else machine.condition_unit

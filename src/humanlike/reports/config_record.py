@@ -60,5 +60,15 @@ def write_config(path: str | Path, config: Mapping[str, Any]) -> None:
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
-    """Read a stored configuration back; an empty file is an empty configuration."""
-    return yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+    """Read a stored configuration back; an empty file is an empty configuration.
+
+    Raises:
+        ValueError: The file is damaged, or holds something else.
+    """
+    try:
+        found = yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not YAML ({' '.join(str(error).split())}); run its command again") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} must hold `key: value`, got {type(found).__name__}; run its command again")
+    return found

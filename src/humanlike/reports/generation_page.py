@@ -41,7 +41,7 @@ def is_generation(score: Score) -> bool:
 
 
 def write_pages(folder: str | Path, score: Score) -> None:
-    """Write `before_after.html` and `sketches/*.svg` (pruned ones too) of a run of generated sketches; else nothing."""
+    """Write `before_after.html` and `sketches/*.pruned.svg` of a run of generated sketches; else nothing."""
     if not is_generation(score):
         return
     write_text(Path(folder) / PAGE, render_page(score))

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 SCHEMA = "humanlike.score/1"
 _SCALARS = ("benchmark", "benchmark_version", "dataset", "backbone", "layer", "started", "seconds", "digest")
 _MAPPINGS = ("seeds", "hashes", "versions")
+_OF_EARLIER_RUNS = ("figures/*.svg", "figures/*.png", "before_after.html", "sketches/*.pruned.svg")
+"""What a run may leave that the next one in its folder may not write again."""
 
 
 def digest(items: pd.DataFrame, counts: Mapping[str, int], id_column: str = "sketch_id") -> str:
@@ -124,7 +126,8 @@ def write_run(
 
     Args:
         score: The finished evaluation.
-        out_dir: The run's folder; made when absent. A `score.json` of an earlier run in it is removed first.
+        out_dir: The run's folder; made when absent. A `score.json` of an earlier run in it is removed first, and with
+            it that run's figures and sketches, which would stand beside the new ones.
         config: The resolved configuration; secrets are masked before anything is written.
         figures: Name → figure; the standard ones of `humanlike.reports.figures.score_figures` when None.
         examples: Sketches to show in the report.
@@ -139,7 +142,10 @@ def write_run(
     from humanlike.reports.html import write_report
 
     folder = Path(out_dir)
+    earlier = _OF_EARLIER_RUNS if is_finished(folder) else ()  # figures of somebody else stay
     (folder / "score.json").unlink(missing_ok=True)
+    for path in [path for pattern in earlier for path in folder.glob(pattern)]:
+        path.unlink()
     write_config(folder / "config.yaml", config)
     write_table(folder / "cells.parquet", score.result.cells)
     write_table(folder / "items.parquet", score.result.items)

@@ -57,6 +57,14 @@ def test_without_people_nothing_is_invented(score_without_people):
     assert {row[3] for row in headline_cells(score_without_people)[1]} == {"–"}
 
 
+def test_conditions_without_any_value_leave_no_table(score):
+    conditions = score.result.conditions.copy()
+    conditions[[c for c in conditions if c != "condition"]] = float("nan")
+    text = _printed(score_summary(replace(score, result=replace(score.result, conditions=conditions))))
+    assert "By condition" not in text
+    assert "digest" in text
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_simulated_people_are_called_so_everywhere(score, width):
     text = " ".join(_printed(score_summary(score), width).split())

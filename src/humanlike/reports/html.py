@@ -151,11 +151,10 @@ def _scale(row: ScoreRow) -> Mapping[str, float] | None:
     other = row.people.value if row.people else row.model.ceiling
     known = {"value": row.model.value, "low": row.model.ci_low, "high": row.model.ci_high, "other": other}
     finite = {k: float(v) for k, v in known.items() if v is not None and math.isfinite(v)}
-    low, high = min(0.0, *finite.values()), max(finite.values())
+    low, high = min(0.0, *finite.values()), max(0.0, *finite.values())
     high = 1.0 if high <= 1.0 and row.digits == 3 else high * 1.1  # squared errors are small: no dot in the corner
-    return {k: round(100 * (v - low) / (high - low), 2) for k, v in finite.items()} | {
-        "zero": -100 * low / (high - low)
-    }
+    width = (high - low) or 1.0
+    return {k: round(100 * (v - low) / width, 2) for k, v in finite.items()} | {"zero": -100 * low / width}
 
 
 def _heading(name: str) -> str:

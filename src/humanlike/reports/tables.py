@@ -148,7 +148,8 @@ class ConditionTable:
                 yield chosen
                 chosen = []
             chosen.append(i)
-        yield chosen
+        if chosen:  # no metric has a value at any condition
+            yield chosen
 
 
 def condition_table(score: Score) -> ConditionTable:

@@ -161,7 +161,7 @@ def test_wrong_use_is_named():
 
     for arguments, said in (
         (["--memory", "3"], "no option '--memory'"),
-        (["--minutes", "x"], "needs a number"),
+        (["--minutes", "x"], "needs a number of 0 or more, got 'x'"),
         (["--minutes", "nan"], "needs a number of 0 or more, got 'nan'"),
         (["--tokens=-1"], "needs a number of 0 or more"),
         (["task=generator"], "'task=generator' is a setting of a training"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,6 +60,36 @@ def check_overrides(
         sweeper = str(check.compose(base).sweeper["_target_"])
         if interval is not None and sweeper.startswith("hydra._internal."):
             raise OverrideError(f"{interval!r} has no end of values to try; a search can: hydra/sweeper=optuna")
+
+
+def expanded(overrides: Sequence[str], sweep: bool) -> list[list[str]]:
+    """The overrides of every job.
+
+    Args:
+        overrides: Hydra overrides.
+        sweep: Whether comma-separated values make jobs.
+
+    Raises:
+        OverrideError: One cannot be read, or is a range without steps.
+
+    Example:
+        >>> expanded(["seed=0,1", "dataset=doodles"], True)
+        [['seed=0', 'dataset=doodles'], ['seed=1', 'dataset=doodles']]
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    if not sweep:
+        return [list(overrides)]
+    parts, parser = [], OverridesParser.create()
+    for override in (parsed_override(text, parser) for text in overrides):
+        key = override.get_key_element()
+        if override.is_interval_sweep():
+            raise OverrideError(f"{override.input_line!r} has no end of values to try; name some, as in {key}=1,2")
+        if override.is_sweep_override():
+            parts.append([f"{key}={value}" for value in override.sweep_string_iterator()])
+        else:
+            parts.append([str(override.input_line)])
+    return [list(job) for job in itertools.product(*parts)]
 
 
 def parsed_override(text: str, parser: Any) -> Any:

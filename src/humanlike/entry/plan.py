@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import sys
@@ -10,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from humanlike.entry.overrides import OverrideError, expanded
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -91,8 +92,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _refuse_training(arguments: Sequence[str]) -> None:
-    from humanlike.entry.overrides import OverrideError
-
     if asked := [a for a in arguments if a.lstrip("+~").startswith(("task=", "task.", "generator=", "generator."))]:
         raise OverrideError(
             f"plan predicts evaluations, and {asked[0]!r} is a setting of a training; start it with "
@@ -102,8 +101,6 @@ def _refuse_training(arguments: Sequence[str]) -> None:
 
 
 def _limits(arguments: Sequence[str]) -> tuple[dict[str, float], list[str]]:
-    from humanlike.entry.overrides import OverrideError
-
     limits, rest, given = dict[str, float](), [], list(arguments)
     while given:
         argument = given.pop(0)
@@ -116,40 +113,11 @@ def _limits(arguments: Sequence[str]) -> tuple[dict[str, float], list[str]]:
         value = value if joined else (given.pop(0) if given else "")
         try:
             limits[name] = float(value)
-        except ValueError as error:
-            raise OverrideError(f"--{name} needs a number, got {value!r}") from error
-        if not limits[name] >= 0:  # nothing would be above NaN
+        except ValueError:
+            limits[name] = float("nan")
+        if not limits[name] >= 0:
             raise OverrideError(f"--{name} needs a number of 0 or more, got {value!r}")
     return limits, rest
-
-
-def expanded(overrides: Sequence[str], sweep: bool) -> list[list[str]]:
-    """The overrides of every job.
-
-    Raises:
-        OverrideError: One cannot be read, or is a range without steps.
-
-    Example:
-        >>> expanded(["seed=0,1", "dataset=doodles"], True)
-        [['seed=0', 'dataset=doodles'], ['seed=1', 'dataset=doodles']]
-    """
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    from humanlike.entry.overrides import OverrideError, parsed_override
-
-    if not sweep:
-        return [list(overrides)]
-    parts, parser = [], OverridesParser.create()
-    for override in (parsed_override(text, parser) for text in overrides):
-        if override.is_interval_sweep():
-            key = override.get_key_element()
-            raise OverrideError(f"{override.input_line!r} has no end of values to try; name some, as in {key}=1,2")
-        if override.is_sweep_override():
-            key = override.get_key_element()
-            parts.append([f"{key}={value}" for value in override.sweep_string_iterator()])
-        else:
-            parts.append([str(override.input_line)])
-    return [list(job) for job in itertools.product(*parts)]
 
 
 def plan_job(config: DictConfig, name: str) -> Plan:

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
 def configurations(arguments: Sequence[str]) -> Iterator[Any]:
     """The configuration of every job that the arguments describe; of `benchmark=all` those of its parts."""
     from humanlike.entry.conf import compose
-    from humanlike.entry.plan import expanded
+    from humanlike.entry.overrides import expanded
     from humanlike.entry.targets import build
 
     flags = [a for a in arguments if a in {"-m", "--multirun"}]

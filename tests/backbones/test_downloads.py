@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 import torch
@@ -32,7 +31,7 @@ class Server:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server(serve) -> Server:
     state = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,17 +52,8 @@ def server() -> Iterator[Server]:
             self.end_headers()
             self.wfile.write(rest[: state.breaks_after.pop(0)] if state.breaks_after else rest)
 
-        def log_message(self, *args):
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{http.server_address[1]}/some/w.pt"
-    thread = threading.Thread(target=http.serve_forever, args=(0.02,))
-    thread.start()
-    yield state
-    http.shutdown()
-    thread.join()
-    http.server_close()
+    state.url = f"{serve(Handler)}/some/w.pt"
+    return state
 
 
 @pytest.fixture(autouse=True)

@@ -21,10 +21,6 @@ from humanlike.elements.presence import elements_by_item, presence_of
 from humanlike.rng import generator
 from humanlike.types import Score
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*srun.*command is available.*", "ignore:.*LeafSpec.*is deprecated.*:FutureWarning"
-)
-
 
 class Erring:
     """Errs at random at known rates, and leaves some questions unanswered."""

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import torch
 
-from humanlike.backbones.callable import CallableBackbone
 from humanlike.benchmarks.generation import GenerationBenchmark, split_by_source
 from humanlike.benchmarks.generation_credit import stroke_credit
 from humanlike.benchmarks.generation_evaluation import evaluated
@@ -29,10 +28,6 @@ from humanlike.metrics.functional.sea import sea_terms
 from humanlike.reports.generation_page import render_page, write_comparison, write_pages
 from humanlike.types import Score
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*srun.*command is available.*",
-    "ignore:.*LeafSpec.*is deprecated.*:FutureWarning",
-)
 CONCEPTS = ["lion", "mouse", "taxi"]
 SMALL = {"instances": 4, "calibration_instances": 2, "held_out_instances": 2, "steps": 8, "width": 4, "size": 32}
 
@@ -43,13 +38,8 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def backbone():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = torch.nn.Sequential(
-            torch.nn.Conv2d(3, 6, 5, stride=2), torch.nn.Tanh(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten()
-        )
-    return CallableBackbone(network, {"size": 32}, name="smooth")
+def backbone(smooth_backbone):
+    return smooth_backbone
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import threading
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -34,7 +32,7 @@ class Server:
 
 
 @pytest.fixture
-def server(monkeypatch) -> Iterator[Server]:
+def server(monkeypatch, serve) -> Server:
     monkeypatch.setattr(fetch, "WAIT_S", 0.0)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     state = Server()
@@ -57,17 +55,8 @@ def server(monkeypatch) -> Iterator[Server]:
             rest = content[start:]
             self.wfile.write(rest[: state.breaks_after.pop(0)] if state.breaks_after else rest)
 
-        def log_message(self, *args):
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{http.server_address[1]}"
-    thread = threading.Thread(target=http.serve_forever, args=(0.02,))
-    thread.start()
-    yield state
-    http.shutdown()
-    thread.join()
-    http.server_close()
+    state.url = serve(Handler)
+    return state
 
 
 def test_fetched_once_and_written_down(server, tmp_path):

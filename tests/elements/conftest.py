@@ -1,13 +1,18 @@
-"""A chat endpoint that behaves as told, and a client of it that does not wait long."""
+"""A chat endpoint that behaves as told, a client of it that does not wait long, and a run that is killed."""
 
 from __future__ import annotations
 
 import importlib.util
+import signal
+import subprocess
+import threading
+import time
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from humanlike.elements.cache import AnswerCache
 from humanlike.elements.client import ChatClient
 from humanlike.elements.client_limits import Backoff
 
@@ -28,6 +33,36 @@ def chat_server(chat_module):
     """A running server."""
     with chat_module.ChatServer() as server:
         yield server
+
+
+@pytest.fixture
+def killed_after(chat_server):
+    """Runs a command that keeps answers in a file, and kills it when that holds so many of them."""
+
+    def run(answers: int, command: list[str], file: Path) -> None:
+        lock, passed, enough = threading.Lock(), [0], threading.Event()
+
+        def behave(body):
+            with lock:
+                passed[0] += 1
+                if passed[0] <= answers:
+                    return None
+            enough.set()
+            return ("hang", 60)  # on their way when the process dies: never answered
+
+        chat_server.behave = behave
+        process = subprocess.Popen(command)
+        assert enough.wait(60)
+        with AnswerCache(file) as cache:
+            deadline = time.monotonic() + 20
+            while len(cache) < answers and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+            assert len(cache) == answers
+        chat_server.behave = None
+
+    return run
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import pickle
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -475,31 +474,10 @@ print(client.counts["answered"], client.counts.get("kept", 0))
 """
 
 
-def test_a_run_killed_at_60_percent_repeats_no_request(chat_server, tmp_path):
-    enough = threading.Event()
-    lock, passed = threading.Lock(), [0]
-
-    def behave(body):
-        with lock:
-            passed[0] += 1
-            if passed[0] <= 60:
-                return None
-        enough.set()
-        return ("hang", 60)  # on their way when the process dies: never answered
-
-    chat_server.behave = behave
+def test_a_run_killed_at_60_percent_repeats_no_request(chat_server, killed_after, tmp_path):
     file = tmp_path / "answers.sqlite"
     command = [sys.executable, "-c", RUN, chat_server.base_url, str(file)]
-    process = subprocess.Popen(command)
-    assert enough.wait(60)
-    with AnswerCache(file) as cache:
-        deadline = time.monotonic() + 20
-        while len(cache) < 60 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        assert len(cache) == 60
-    chat_server.behave = None
+    killed_after(60, command, file)
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert said == ["40", "60"]
     assert len(chat_server.answered) == 100

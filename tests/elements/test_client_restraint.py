@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
 import pytest
 
-from humanlike.elements.cache import AnswerCache
 from humanlike.elements.client_limits import Backoff
 from humanlike.elements.client_questions import Question
 
@@ -91,29 +88,10 @@ print(client.counts.get("answered", 0), client.counts.get("kept", 0))
 """
 
 
-def test_killed_at_60_percent_and_gone_on_with_by_three_processes_at_once(chat_server, tmp_path):
-    lock, passed, enough = threading.Lock(), [0], threading.Event()
-
-    def behave(body):
-        with lock:
-            passed[0] += 1
-            if passed[0] <= 60:
-                return None
-        enough.set()
-        return ("hang", 60)
-
-    chat_server.behave = behave
+def test_killed_at_60_percent_and_gone_on_with_by_three_processes_at_once(chat_server, killed_after, tmp_path):
     file = tmp_path / "answers.sqlite"
     line = [sys.executable, "-c", RUN, chat_server.base_url, str(file)]
-    first = subprocess.Popen([*line, "0", "1"])
-    assert enough.wait(60)
-    with AnswerCache(file) as cache:
-        deadline = time.monotonic() + 20
-        while len(cache) < 60 and time.monotonic() < deadline:
-            time.sleep(0.02)
-    first.send_signal(signal.SIGKILL)
-    assert first.wait() == -signal.SIGKILL
-    chat_server.behave = None
+    killed_after(60, [*line, "0", "1"], file)
     others = [subprocess.Popen([*line, str(r), "3"], stdout=subprocess.PIPE, text=True) for r in range(3)]
     said = [process.communicate(timeout=60)[0].split() for process in others]
     assert [process.returncode for process in others] == [0, 0, 0]

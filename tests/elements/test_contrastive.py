@@ -13,9 +13,6 @@ from humanlike.elements.contrastive import ContrastivePresence
 from humanlike.elements.presence import DifferentiablePresence, PresenceJudge
 from humanlike.types import Features
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*srun.*command is available.*", "ignore:.*LeafSpec.*is deprecated.*:FutureWarning"
-)
 D = 5
 
 

@@ -18,10 +18,6 @@ from humanlike.elements.presence_head import PresenceHead
 from humanlike.losses import SEALoss
 from humanlike.readouts import LogisticReadout
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*srun.*command is available.*",
-    "ignore:.*LeafSpec.*is deprecated.*:FutureWarning",
-)
 CONCEPTS = ["lion", "taxi", "mouse"]
 
 
@@ -31,14 +27,8 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def backbone():
-    """A smooth random network that looks at 32 × 32 pixels."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = torch.nn.Sequential(
-            torch.nn.Conv2d(3, 6, 5, stride=2), torch.nn.Tanh(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten()
-        )
-    return CallableBackbone(network, {"size": 32}, name="smooth")
+def backbone(smooth_backbone):
+    return smooth_backbone
 
 
 @pytest.fixture(scope="module")

@@ -26,10 +26,6 @@ from humanlike.entry.train_presence import train_presence
 from humanlike.losses import SEALoss
 from humanlike.metrics.functional.element_vqa import element_vqa_scores
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*srun.*command is available.*",
-    "ignore:.*LeafSpec.*is deprecated.*:FutureWarning",
-)
 TRAINER = {"accelerator": "cpu", "devices": 1, "enable_progress_bar": False}
 CONCEPTS = ["lion", "taxi", "mouse"]
 
@@ -44,14 +40,8 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def backbone():
-    """A smooth random network with a 4 × 4 map of 6 channels, flattened."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = torch.nn.Sequential(
-            torch.nn.Conv2d(3, 6, 5, stride=2), torch.nn.Tanh(), torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten()
-        )
-    return CallableBackbone(network, {"size": 32}, name="smooth")
+def backbone(smooth_backbone):
+    return smooth_backbone
 
 
 @pytest.fixture(scope="module")

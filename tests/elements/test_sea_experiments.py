@@ -13,9 +13,6 @@ from humanlike.entry.conf import compose
 from humanlike.entry.evaluate import score_from_config
 from humanlike.entry.targets import build
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*srun.*command is available.*", "ignore:.*LeafSpec.*is deprecated.*:FutureWarning"
-)
 CLASSES = {
     "violin": {"superordinate": "instrument", "elements": ["body", "neck", "string"]},
     "owl": {"superordinate": "animal", "elements": ["eye", "beak", "wing", "claw"]},

@@ -7,7 +7,6 @@ import http.server
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -91,7 +90,7 @@ def test_what_is_prefetched_follows_the_sweep_the_parts_and_the_task():
 
 
 @pytest.fixture
-def server(tmp_path):
+def server(tmp_path, serve):
     """A web server of this machine with a checkpoint, and how often it was asked."""
     folder = tmp_path / "served"
     folder.mkdir()
@@ -107,14 +106,7 @@ def server(tmp_path):
             asked.append(self.path)
             super().do_GET()
 
-        def log_message(self, *arguments):
-            pass
-
-    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=served.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{served.server_port}/net-0a1b2c3d.pth", asked
-    served.shutdown()
-    served.server_close()
+    return f"{serve(Handler)}/net-0a1b2c3d.pth", asked
 
 
 @pytest.mark.slow

@@ -19,8 +19,6 @@ SGD = partial(torch.optim.SGD, lr=0.05, momentum=0.9)
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*does not have many workers.*",
     "ignore:.*callbacks used to create the checkpoint.*",
-    "ignore:.*srun.*command is available.*",
-    "ignore:.*LeafSpec.*is deprecated.*:FutureWarning",
 )
 
 

@@ -16,10 +16,6 @@ from humanlike.entry.train_readout import train_readout
 from humanlike.readouts import stratified_group_folds
 from humanlike.readouts.linear_probe import LinearProbe
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*srun.*command is available.*",
-    "ignore:.*LeafSpec.*is deprecated.*:FutureWarning",
-)
 TRAINER = {"accelerator": "cpu", "devices": 1, "enable_progress_bar": False}
 
 

@@ -7,9 +7,8 @@ import io
 import json
 import shutil
 import tarfile
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -133,7 +132,7 @@ def test_what_is_missing_is_named_with_the_way_by_hand(tmp_path):
 
 
 @pytest.fixture
-def osf(changed, monkeypatch):
+def osf(changed, monkeypatch, serve):
     """A server with the listing in two pages and a folder, and the files; it breaks the first answer of each file."""
     pack(changed)
     monkeypatch.setattr(fetch, "WAIT_S", 0.0)
@@ -168,11 +167,7 @@ def osf(changed, monkeypatch):
             broken.add(self.path)
             self.wfile.write(content[start : start + 100] if cut else content[start:])
 
-        def log_message(self, *args):
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    url = f"http://127.0.0.1:{http.server_address[1]}"
+    url = serve(Handler)
     behavior = [n for n in NAMES if n.startswith("behavior/")]
     others = [n for n in NAMES if n not in behavior]
     folder = {
@@ -185,12 +180,7 @@ def osf(changed, monkeypatch):
         "/behavior": {"data": list(map(entry, behavior)), "links": {}},
     }
     monkeypatch.setattr(object_learning_files, "OSF_API", f"{url}/list")
-    thread = threading.Thread(target=http.serve_forever, args=(0.02,))
-    thread.start()
-    yield {"url": url, "asked": asked, "source": changed, "pages": pages}
-    http.shutdown()
-    thread.join()
-    http.server_close()
+    return {"url": url, "asked": asked, "source": changed, "pages": pages}
 
 
 def test_the_listing_gives_every_file_with_its_digest(osf):

@@ -49,6 +49,12 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
+    def assert_whole(self) -> None:
+        """Nothing that the page shows lies outside it."""
+        for tag, key, value in self.attributes:
+            if key in ("src", "href", "xlink:href", "action", "data", "srcset") and not value.startswith("#"):
+                assert value.startswith("data:"), (tag, key, value[:60])
+
     def handle_data(self, data: str) -> None:
         if data.strip():
             self.texts.append(data.strip())
@@ -75,6 +81,24 @@ def chromium(tmp_path: Path) -> Callable[..., tuple[str, str]]:
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         return done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture
+def on_a_phone(chromium, said) -> Callable[[Path], tuple[int, int]]:
+    """Opens a page that posts its width to its parent on a phone: pixels that its content needs, and that there are."""
+
+    def run(page: Path) -> tuple[int, int]:
+        frame = page.with_name("phone.html")
+        frame.write_text(
+            "<!DOCTYPE html><body><script>addEventListener('message', (e) => {"
+            "document.body.setAttribute('data-widths', JSON.stringify(e.data)); });</script>"
+            f'<iframe src="{page.name}" width="375" height="700"></iframe></body>'
+        )
+        dom, _ = chromium(frame, "--virtual-time-budget=3000", "--window-size=800,900")
+        content, screen = said(dom, "widths")
+        return content, screen
 
     return run
 

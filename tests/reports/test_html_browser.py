@@ -44,18 +44,11 @@ def test_the_report_works_in_a_browser(score, make_examples, tmp_path, chromium,
     assert said(dom, "shown") == "4 rows"
 
 
-def test_the_report_fits_a_phone(score, make_examples, tmp_path, chromium, said):
+def test_the_report_fits_a_phone(score, make_examples, tmp_path, on_a_phone):
     run = write_run(score, tmp_path / "run", {"seed": 0}, examples=make_examples(2))
     page = run / "report.html"
     page.write_text(page.read_text().replace("</body>", DRIVER + "</body>"))
-    frame = run / "phone.html"
-    frame.write_text(
-        "<!DOCTYPE html><body><script>addEventListener('message', (e) => {"
-        "document.body.setAttribute('data-widths', JSON.stringify(e.data)); });</script>"
-        '<iframe src="report.html" width="375" height="700"></iframe></body>'
-    )
-    dom, _ = chromium(frame, "--virtual-time-budget=3000", "--window-size=800,900")
-    content, screen = said(dom, "widths")
+    content, screen = on_a_phone(page)
     assert content <= screen <= 375
 
 

@@ -52,13 +52,6 @@ def test_every_table_sorts_by_itself_and_nothing_is_loaded(page, chromium, study
     assert said(dom, "others") == len(study_tables["conditions"])
 
 
-def test_it_fits_a_phone(page, chromium, said):
-    frame = page.with_name("phone.html")
-    frame.write_text(
-        "<!DOCTYPE html><body><script>addEventListener('message', (e) => {"
-        "document.body.setAttribute('data-widths', JSON.stringify(e.data)); });</script>"
-        '<iframe src="report.html" width="375" height="700"></iframe></body>'
-    )
-    dom, _ = chromium(frame, "--virtual-time-budget=3000", "--window-size=800,900")
-    content, screen = said(dom, "widths")
+def test_it_fits_a_phone(page, on_a_phone):
+    content, screen = on_a_phone(page)
     assert content <= screen <= 375

@@ -62,6 +62,24 @@ def convolutional() -> TimmBackbone:
 
 
 @pytest.fixture
+def own() -> TimmBackbone:
+    """The same network for a test to change."""
+    return TimmBackbone("test_efficientnet", weights=None, transform={"size": 32})
+
+
+@pytest.fixture(scope="session")
+def counting() -> Callable[[TimmBackbone], Callable[[], int]]:
+    """Counts forward passes of a network from now on."""
+
+    def start(backbone: TimmBackbone) -> Callable[[], int]:
+        calls = []
+        backbone.network.conv_stem.register_forward_hook(lambda *_: calls.append(1))
+        return lambda: len(calls)
+
+    return start
+
+
+@pytest.fixture
 def plain_features() -> Callable[..., np.ndarray]:
     """The referee: one image after the other through the network, no batches, no hooks, no cache."""
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -28,18 +27,6 @@ TRAINER = {
 
 def extract(backbone, data, layers=None, **options):
     return extract_features(backbone, data, layers, **{**SMALL, **options})
-
-
-def counting(backbone: TimmBackbone) -> Callable[[], int]:
-    """Counts forward passes of the network from now on."""
-    calls = []
-    backbone.network.conv_stem.register_forward_hook(lambda *_: calls.append(1))
-    return lambda: len(calls)
-
-
-@pytest.fixture
-def own() -> TimmBackbone:
-    return TimmBackbone("test_efficientnet", weights=None, transform={"size": 32})
 
 
 def test_the_features_are_those_of_one_image_after_the_other(convolutional, noise, plain_features):
@@ -83,7 +70,7 @@ def test_several_processes_change_no_bit(convolutional, noise, num, devices):
     assert found.info["processes"] == devices
 
 
-def test_several_layers_come_from_one_pass_and_later_ones_leave_the_known_alone(own, noise, tmp_path):
+def test_several_layers_come_from_one_pass_and_later_ones_leave_the_known_alone(own, noise, tmp_path, counting):
     data = noise(9)
     passes = counting(own)
     first = extract(own, data, ["pre_logits", "blocks.0"], cache_dir=tmp_path)
@@ -106,7 +93,7 @@ def test_several_layers_come_from_one_pass_and_later_ones_leave_the_known_alone(
     "change",
     ["size", "weights", "dtype", "transform", "data", "library", "micro_batch", "channels_last"],
 )
-def test_whatever_changes_is_computed_again(own, noise, tmp_path, monkeypatch, change):
+def test_whatever_changes_is_computed_again(own, noise, tmp_path, monkeypatch, change, counting):
     data, options, other = noise(6), {}, own
     before = extract(own, data, cache_dir=tmp_path)["pre_logits"]
     if change == "size":
@@ -138,7 +125,7 @@ def test_weights_changed_in_place_are_noticed(own, noise, tmp_path):
     assert not np.array_equal(before.f_ND, after.f_ND)
 
 
-def test_a_killed_run_loses_the_shard_in_work_only(own, noise, tmp_path, monkeypatch):
+def test_a_killed_run_loses_the_shard_in_work_only(own, noise, tmp_path, monkeypatch, counting):
     data = noise(30)  # four shards of eight items
 
     class Killed(BaseException):
@@ -163,7 +150,7 @@ def test_a_killed_run_loses_the_shard_in_work_only(own, noise, tmp_path, monkeyp
     assert not list(tmp_path.rglob("*.tmp*"))
 
 
-def test_a_damaged_shard_is_computed_again_alone(own, noise, tmp_path, caplog):
+def test_a_damaged_shard_is_computed_again_alone(own, noise, tmp_path, caplog, counting):
     data = noise(30)
     before = extract(own, data, cache_dir=tmp_path)["pre_logits"]
     path = sorted(tmp_path.rglob("*.safetensors"))[2]
@@ -178,7 +165,7 @@ def test_a_damaged_shard_is_computed_again_alone(own, noise, tmp_path, caplog):
     assert after.hashes == before.hashes
 
 
-def test_a_job_waits_for_the_shard_that_another_computes(own, noise, tmp_path):
+def test_a_job_waits_for_the_shard_that_another_computes(own, noise, tmp_path, counting):
     data = noise(8)
     first = extract(own, data, cache_dir=tmp_path)["pre_logits"]
     (path,) = tmp_path.rglob("*.safetensors")

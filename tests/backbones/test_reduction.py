@@ -17,17 +17,6 @@ SMALL = {"micro_batch": 4, "micro_batches_per_shard": 2, "progress": False, "thr
 CONVOLUTION = "blocks.0.0.bn1"
 
 
-def counting(backbone: TimmBackbone):
-    calls = []
-    backbone.network.conv_stem.register_forward_hook(lambda *_: calls.append(1))
-    return lambda: len(calls)
-
-
-@pytest.fixture
-def own() -> TimmBackbone:
-    return TimmBackbone("test_efficientnet", weights=None, transform={"size": 32})
-
-
 def test_the_average_is_that_of_the_whole_map(own, noise):
     data = noise(9)
     shape = next(s.shape for s in own.layer_shapes() if s.name == CONVOLUTION)
@@ -65,7 +54,7 @@ def test_without_positions_nothing_is_pooled(shape):
     assert pooled(torch.ones(2, *shape), "average").shape == (2, int(np.prod(shape)))
 
 
-def test_one_pass_serves_all_and_every_reduction_has_its_own_place(own, noise, tmp_path):
+def test_one_pass_serves_all_and_every_reduction_has_its_own_place(own, noise, tmp_path, counting):
     data, layers, passes = noise(9), ["pre_logits", CONVOLUTION], counting(own)
     small = {**SMALL, "cache_dir": tmp_path, "max_features": 8}
     first = extract_features(own, data, layers, pool="average", **small)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from humanlike.compilation import compiled
 from humanlike.metrics.functional import CurveSums, MSEn, MSEnSwitches
 from humanlike.stats.intervals import Interval, basic, percentile
 from humanlike.stats.learning_resampling import (
@@ -154,7 +155,6 @@ def _subtask_sums(table_RNT: np.ndarray, times_BN: np.ndarray, people_BT: np.nda
 @functools.cache
 def _packed_sums() -> Callable[..., None]:
     """Compiled sums over unpacked counts; compiled when first needed, because the compiler loads slowly."""
-    import numba
 
     def add(
         product_BW: np.ndarray,
@@ -185,7 +185,7 @@ def _packed_sums() -> Callable[..., None]:
                     m += length
 
     # Sums of whole numbers below 2⁵³ are exact in any order, so that the compiler may take several at a time.
-    return numba.njit(cache=True, nogil=True, fastmath={"reassoc"})(add)
+    return compiled(add, fastmath={"reassoc"})
 
 
 def _full_sums(k_RST: np.ndarray, n_S: np.ndarray, people: PeopleReplicates) -> CurveSums:

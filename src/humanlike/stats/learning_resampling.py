@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from humanlike.compilation import compiled
 from humanlike.rng import generator
 from humanlike.stats.packed_counts import resampled_counts
 
@@ -265,7 +266,6 @@ def _draw_times(size: int, draws: int, replicates: int, rng: np.random.Generator
 @functools.cache
 def _tally() -> Callable[..., int]:
     """Compiled loop that counts draws row by row; compiled when first needed, because the compiler loads slowly."""
-    import numba
 
     def count(halves: np.ndarray, size: int, draws: int, done: int, index_D: np.ndarray, times_BN: np.ndarray) -> int:
         size32, least = np.uint32(size), np.uint32((65536 - size) % size)
@@ -290,4 +290,4 @@ def _tally() -> Callable[..., int]:
                 b, d = b + 1, 0
         return b * draws + d
 
-    return numba.njit(cache=True, nogil=True)(count)
+    return compiled(count)

@@ -24,7 +24,14 @@ from humanlike.elements.grid import GridPool
 from humanlike.elements.presence_pairs import MISSING, ElementPairs
 from humanlike.interfaces import Backbone
 from humanlike.metrics.element_vqa import ElementVQA
-from humanlike.readouts.linear_probe import Batch, Standardize, check_finite, freeze, statistics_batches
+from humanlike.readouts.linear_probe import (
+    Batch,
+    Standardize,
+    check_finite,
+    freeze,
+    refuse_other_settings,
+    statistics_batches,
+)
 from humanlike.types import Sketches
 
 LOGGED = ("f1", "balanced_accuracy", "precision", "recall", "present_rate_bias")
@@ -282,13 +289,7 @@ class PresenceHead(pl.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse a checkpoint of another head: other elements, penalty, layer or backbone weights."""
-        theirs, ours = checkpoint.get("hyper_parameters", {}), dict(self.hparams)
-        differing = [f"{k}: {theirs.get(k)!r:.60} there, {v!r:.60} here" for k, v in ours.items() if theirs.get(k) != v]
-        if differing:
-            raise ValueError(
-                f"the checkpoint belongs to another presence head ({'; '.join(differing)[:300]}); use the same "
-                "settings, another folder, or resume=false to start anew"
-            )
+        refuse_other_settings(checkpoint, self.hparams, "presence head")
 
     def _losses(self, x: torch.Tensor, label_B: torch.Tensor, index_B: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """(B, E) cross-entropy, logits, real columns, and columns whose target is known."""

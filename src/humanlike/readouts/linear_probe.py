@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -203,13 +203,7 @@ class LinearProbe(pl.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Refuse a checkpoint of another probe: other labels, penalty, layer or backbone weights."""
-        theirs, ours = checkpoint.get("hyper_parameters", {}), dict(self.hparams)
-        differing = [f"{k}: {theirs.get(k)!r} there, {v!r} here" for k, v in ours.items() if theirs.get(k) != v]
-        if differing:
-            raise ValueError(
-                f"the checkpoint belongs to another readout ({'; '.join(differing)[:300]}); use the same settings, "
-                "another folder, or resume=false to start anew"
-            )
+        refuse_other_settings(checkpoint, self.hparams, "readout")
 
     def _positions(self, label_B: torch.Tensor) -> torch.Tensor:
         position_B = self.position_L[label_B]
@@ -239,6 +233,26 @@ def statistics_batches(head: pl.LightningModule) -> Iterable[Batch]:
         )
     batches: Iterable[Batch] = datamodule.statistics_dataloader()
     return batches
+
+
+def refuse_other_settings(checkpoint: Mapping[str, Any], settings: Mapping[str, Any], what: str) -> None:
+    """Refuse a checkpoint of a head that was made with other settings.
+
+    Args:
+        checkpoint: What Lightning read.
+        settings: Of the head that is to go on.
+        what: What kind of head it is, for the message.
+
+    Raises:
+        ValueError: Naming the settings that differ.
+    """
+    theirs = checkpoint.get("hyper_parameters", {})
+    differing = [f"{k}: {theirs.get(k)!r:.60} there, {v!r:.60} here" for k, v in settings.items() if theirs.get(k) != v]
+    if differing:
+        raise ValueError(
+            f"the checkpoint belongs to another {what} ({'; '.join(differing)[:300]}); use the same settings, another "
+            "folder, or resume=false to start anew"
+        )
 
 
 def freeze(backbone: Backbone | None) -> Backbone | None:

@@ -10,19 +10,19 @@ import numpy as np
 from humanlike.data.concepts import level
 
 
-def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
+def require_choice(value: str, name: str, choices: Sequence[str]) -> None:
     """Refuse a value that is none of the choices there are.
 
     Args:
-        name: The argument.
         value: What was given.
+        name: The argument.
         choices: What may be given.
 
     Raises:
         ValueError: With the choices.
 
     Example:
-        >>> require_choice("on_count", "ignore", ("raise", "warn"))
+        >>> require_choice("ignore", "on_count", ("raise", "warn"))
         Traceback (most recent call last):
         ...
         ValueError: on_count must be 'raise' or 'warn', got 'ignore'

@@ -81,7 +81,7 @@ def quickdraw(
     cuts, unit = chosen_cuts(time_cuts, stroke_cuts)
     archive = open_quickdraw(root)
     files = class_files(archive, named_classes(classes))
-    require_choice("on_bad_line", on_bad_line, ("raise", "skip"))
+    require_choice(on_bad_line, "on_bad_line", ("raise", "skip"))
     packed, dropped = read_drawings(
         archive,
         files,

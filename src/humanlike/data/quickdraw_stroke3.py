@@ -69,7 +69,7 @@ def quickdraw_stroke3(
     """
     cuts, unit = chosen_cuts(None, stroke_cuts)
     check_limits(max_per_class)
-    require_choice("on_bad_drawing", on_bad_drawing, ("raise", "skip"))
+    require_choice(on_bad_drawing, "on_bad_drawing", ("raise", "skip"))
     unknown = [p for p in parts if p not in PARTS]
     if unknown or isinstance(parts, str) or not parts or len(set(parts)) < len(parts):
         raise ValueError(f"parts must be a list of some of {list(PARTS)}, got {parts!r}")

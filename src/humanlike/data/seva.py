@@ -91,9 +91,9 @@ def seva_published(
         FileNotFoundError: When files are missing, with where to get each.
         ValueError: Naming file and rows (from 1) of what cannot be read, or the counts that deviate.
     """
-    require_choice("items", items, ITEMS)
-    require_choice("on_count", on_count, ("raise", "warn"))
-    require_choice("on_missing_image", on_missing_image, ("raise", "drop"))
+    require_choice(items, "items", ITEMS)
+    require_choice(on_count, "on_count", ("raise", "warn"))
+    require_choice(on_missing_image, "on_missing_image", ("raise", "drop"))
     folder = Path(root).expanduser()
     needed = [TRIALS, CONCEPTS, *([METADATA] if items == "all" else [])]
     if fetch and images is None and not (folder / PNGS).is_dir():

@@ -98,8 +98,8 @@ def seva_clipasso_published(
         FileNotFoundError: When files are missing, with where to get each.
         ValueError: Naming file and rows (from 1) of what cannot be read, or the counts that deviate.
     """
-    require_choice("on_missing_image", on_missing_image, ("raise", "drop"))
-    require_choice("on_count", on_count, ("raise", "warn"))
+    require_choice(on_missing_image, "on_missing_image", ("raise", "drop"))
+    require_choice(on_count, "on_count", ("raise", "warn"))
     folder = Path(root).expanduser()
     need_files(folder, [MACHINE_TRIALS, CONCEPTS], fetch=fetch, mirrors=mirrors, offline=offline)
     concepts, labels = read_concepts(folder)

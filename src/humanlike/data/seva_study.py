@@ -50,7 +50,7 @@ def seva(
         FileNotFoundError: When the folder or a file is missing.
         ValueError: When the folder holds no sketch that nobody judged and all are asked for, and see `table`.
     """
-    require_choice("items", items, ITEMS)
+    require_choice(items, "items", ITEMS)
     if not Path(root).expanduser().is_dir():
         raise FileNotFoundError(
             f"seva: no folder {root}; make it from the published files: `humanlike convert seva PUBLISHED {root}`, "

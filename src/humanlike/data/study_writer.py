@@ -102,7 +102,7 @@ def write_study(
     """
     if images not in IMAGE_MODES:
         raise ValueError(f"images must be one of {IMAGE_MODES}, got {images!r}")
-    require_choice("on_bad_image", on_bad_image, ("raise", "skip"))
+    require_choice(on_bad_image, "on_bad_image", ("raise", "skip"))
     unfit = [label for label in data.labels if label != label.strip() or not label or len(label.splitlines()) != 1]
     if unfit:
         raise ValueError(f"{data.name}: label {unfit[0]!r} is empty, has blanks around it or a line break; rename it")

@@ -80,8 +80,8 @@ def table(
         ValueError: Naming file and rows (from 1): wrong columns, empty cells, repeated ids, unknown labels with the
             nearest, missing or outside image files, one participant judging one sketch twice.
     """
-    require_choice("on_unknown", on_unknown, ("raise", "drop"))
-    require_choice("on_missing_image", on_missing_image, ("raise", "drop"))
+    require_choice(on_unknown, "on_unknown", ("raise", "drop"))
+    require_choice(on_missing_image, "on_missing_image", ("raise", "drop"))
     study, sketch_path = _found(root, sketches)
     facts = study.facts()
     where = f"sketches {sketch_path}"

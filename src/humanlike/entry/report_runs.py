@@ -49,12 +49,12 @@ def find_runs(given: Sequence[str | Path]) -> Found:
         if not folders:
             found.skipped.append((str(one), "it is no folder, and as a pattern it fits none"))
         for folder in folders:
-            before = len(found.runs) + len(found.skipped), len(seen)
-            for path in _candidates(folder):
+            inside = list(_candidates(folder))
+            for path in inside:
                 if path.resolve() not in seen:
                     seen.add(path.resolve())
                     _read(path, found)
-            if before == (len(found.runs) + len(found.skipped), len(seen)):
+            if not inside:
                 found.skipped.append((str(folder), "it holds no score.json and no study.json, nor does a folder in it"))
     return found
 
@@ -69,8 +69,13 @@ def _folders(given: str) -> list[Path]:
 
 
 def _candidates(root: Path) -> Iterator[Path]:
-    """Folders with a run, a study, or traces of one, in the order of their names."""
+    """Folders with a run, a study, or traces of one, in the order of their names; each once, whatever links lead to it."""
+    known: set[str] = set()
     for place, folders, files in os.walk(root, followlinks=True):
+        if (real := os.path.realpath(place)) in known:
+            folders[:] = []
+            continue
+        known.add(real)
         folders[:] = sorted(f for f in folders if f not in NOT_RUNS)
         made = {"score.json", "study.json"} & set(files)
         traces = set(TRACES) & set(files) and not set(RECORDS) & set(files)

@@ -82,6 +82,9 @@ def test_wrong_use_is_said(compare, files):
     status, _, error = compare(files[0], "absent.yaml")
     assert status == 1
     assert "no file of element lists at absent.yaml" in error
+    status, _, error = compare(*files, "--out", files[0])
+    assert status == 1
+    assert "is a file; name a folder" in error
     status, _, error = compare(*files, "--clip", "ViT-B-32")
     assert status == 1
     assert "ARCHITECTURE:WEIGHTS" in error

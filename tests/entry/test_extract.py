@@ -230,7 +230,10 @@ def test_concepts_from_files_data_sets_and_words(extract, server, tmp_path, caps
     assert extract(*settings, "extractor.internal_prompt=null") == 0
     record = json.loads((tmp_path / "c" / "extract.json").read_text())
     assert record["concepts"]["mouse"].startswith("mouse (the one with ")
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("café\n".encode("latin-1"))
     for settings, says in (
+        ([f"concepts={latin}"], "latin.txt is not a text in UTF-8"),
         (["concepts=lion"], "there is no file lion; names are written concepts=[lion,car]"),
         (["concepts=[]"], "concepts needs names of things: there are none"),
         (["concepts=[1]"], "1 is no name"),

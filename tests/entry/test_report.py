@@ -137,16 +137,31 @@ def test_a_score_that_is_no_number_is_refused(sweep, field):
 def test_patterns_files_and_folders_given_twice(sweep, tmp_path):
     everything = [sweep, f"{sweep}/*seed=0", sweep / "backbone=net_a,seed=1" / "score.json", sweep]
     assert len(find_runs(everything).runs) == 4
+    assert not find_runs(everything).skipped
     assert len(find_runs([f"{tmp_path}/**/*seed=0"]).runs) == 2
     assert find_runs([tmp_path / "absent"]).skipped[0][1] == "it is no folder, and as a pattern it fits none"
     (tmp_path / "empty").mkdir()
     assert "it holds no score.json and no study.json" in find_runs([tmp_path / "empty"]).skipped[0][1]
 
 
+def test_links_in_a_circle_are_followed_once(sweep):
+    for name in ("one", "two", "three"):
+        (sweep / name).symlink_to(sweep, target_is_directory=True)
+    found = find_runs([sweep])
+    assert (len(found.runs), found.skipped) == (4, [])
+
+
 def test_a_copy_of_a_run_counts_once(sweep, tmp_path, monkeypatch):
     shutil.copytree(sweep / "backbone=net_a,seed=0", sweep / "copy")
     assert report(monkeypatch, sweep, "--output", tmp_path / "out") == 0
     assert len(json.loads((tmp_path / "out" / "card.json").read_text())["left_out"]) == 1
+
+
+def test_what_stands_where_a_folder_should_be_is_named(sweep, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    for output in ("file", "file/out"):
+        assert report(monkeypatch, sweep, "--output", tmp_path / output) == 1
+        assert f"--output is {tmp_path / output}, but {tmp_path / 'file'} is a file" in capsys.readouterr().err
 
 
 def test_nothing_to_report_is_an_error_with_a_way_out(tmp_path, monkeypatch, capsys):

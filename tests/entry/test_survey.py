@@ -230,6 +230,17 @@ def test_a_ranking_from_a_folder_and_a_table_of_scores(folder, run, tmp_path, mo
             1,
             "dataset.root=PATH says where they are",
         ),
+        (
+            ("survey", "{run}", "{out}", "--count", "3", "dataset.labels=[a"),
+            2,
+            "cannot read the value of dataset.labels=[a",
+        ),
+        (
+            ("survey", "{run}", "{out}", "--count", "3", "dataset.root.x=1"),
+            1,
+            "in which nothing can be set",
+        ),
+        (("survey", "{run}", "{folder}/owl/00.png/out"), 1, "OUT is"),
         (("survey", "{run}", "{out}", "--cuont", "3"), 2, "cannot read '--cuont'"),
         (("survey", "{folder}", "{out}", "dataset.root=x"), 1, "is no finished run"),
         (("survey", "{run}", "{out}", "--layout", "concept"), 1, "a run brings scores and images"),

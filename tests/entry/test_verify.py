@@ -23,6 +23,7 @@ from humanlike.backbones.cache import Shard
 from humanlike.data.doodles import doodles
 from humanlike.data.svg import drawing_to_svg
 from humanlike.entry import cli
+from humanlike.entry.overrides import OverrideError
 from humanlike.entry.provenance import signatures, stored_cache
 from humanlike.entry.verify import verify
 from humanlike.entry.verify_stages import STAGES
@@ -273,6 +274,11 @@ def test_a_masked_setting_has_to_be_given(home):
     with pytest.raises(ValueError, match=r"give it as backbone\.weights\.key="):
         verify(home / "run")
     assert found(home, "backbone.weights.key=null")[0] == "config"
+
+
+def test_a_setting_that_cannot_be_read_is_wrong_use(home):
+    with pytest.raises(OverrideError, match=r"cannot read the value of backbone\.weights\.key=\[1; put it into quotes"):
+        verify(home / "run", settings=["backbone.weights.key=[1"])
 
 
 def test_signatures_against_exact_sums():

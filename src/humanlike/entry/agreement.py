@@ -28,8 +28,10 @@ def main(arguments: Sequence[str]) -> None:
     given = _parser().parse_args(arguments)
     from humanlike.benchmarks.human_agreement import AgreementSettings, human_agreement, read_survey_responses
     from humanlike.data.survey import read_survey
+    from humanlike.entry.gathered_folder import folder_to_write
     from humanlike.reports.agreement_page import sentences
 
+    folder = folder_to_write(given.output, "--output")
     runs = [given.run, *given.against]
     survey = None if given.survey is None else read_survey(given.survey)
     scores, sources = gathered_scores(runs, given.score or ["sea"])
@@ -38,7 +40,6 @@ def main(arguments: Sequence[str]) -> None:
         replicates=given.replicates, splits=given.splits, bins=given.bins, seed=given.seed, level=0.95
     )
     found = human_agreement(responses, scores, settings)
-    folder = Path(given.output).expanduser()
     write_agreement(folder, found, responses, survey, sources)
     print("\n".join([*sentences(found), *found.flags, f"written to {folder}"]))
 

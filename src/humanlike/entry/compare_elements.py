@@ -29,7 +29,9 @@ def main(arguments: Sequence[str]) -> None:
     if len(given.sources) < 2:
         parser.error("name two sources or more")
     from humanlike.elements.extraction_compare import compare_elements
+    from humanlike.entry.gathered_folder import folder_to_write
 
+    folder = folder_to_write(given.out, "--out") if given.out else None
     sources = [source(text, given.min_runs) for text in given.sources]
     measures, record = _measures(given)
     found = {}
@@ -38,8 +40,8 @@ def main(arguments: Sequence[str]) -> None:
         found[(given.sources[i], given.sources[j])] = pair
     rows = {names: _row(pair, given) for names, pair in found.items()}
     print(_text(found, rows, record))
-    if given.out:
-        _write(Path(given.out).expanduser(), found, rows, record | {"seed": given.seed, "replicates": given.replicates})
+    if folder is not None:
+        _write(folder, found, rows, record | {"seed": given.seed, "replicates": given.replicates})
         print(f"written to {given.out}: {RECORD}, {MEANS}, {CONCEPTS}")
 
 
@@ -162,7 +164,7 @@ def _write(
 
     from humanlike.files import write_json, write_text
 
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RECORD).unlink(missing_ok=True)  # written last: it says that all is there
     means: pd.DataFrame = pd.DataFrame(
         [{"a": a, "b": b, "measure": c, **value} for (a, b), row in rows.items() for c, value in row.items()]
     )
@@ -189,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
             "lemma and by noun, and with models by meaning; means over concepts with 95% intervals. In a pair\n"
             "precision is the share of A's elements that B has.\n\n"
             "  humanlike compare-elements outputs/extract/gpt-4o shipped\n"
-            "  humanlike compare-elements 'norms.csv.gz#gpt-4' 'norms.csv.gz#claude-v1' shipped --out comparison/\n"
+            "  humanlike compare-elements 'norms.csv.gz#gpt-4' 'norms.csv.gz#OTHER' shipped --out comparison/\n"
             "  humanlike compare-elements a.yaml b.yaml --encoder sentence-transformers/all-MiniLM-L6-v2 \\\n"
             "    --clip ViT-B-32-quickgelu:openai --bertscore FacebookAI/roberta-large --layer 17\n\n"
             "A source is a YAML file of lists, the folder of `humanlike extract`, shipped, annotation:DATASET, or\n"

@@ -63,13 +63,17 @@ def _read(path: Path) -> Any:
     """A file of concepts: YAML (names, name → words, or lists of elements, whose names count), else one a line."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}; names are written concepts=[lion,car], in brackets")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a text in UTF-8 ({error}); save it as one") from error
     if path.suffix not in (".yaml", ".yml"):
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = text.splitlines()
         return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     import yaml  # type: ignore[import-untyped]
 
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not a YAML file ({' '.join(str(error).split())})") from error
     if isinstance(value, Mapping) and isinstance(value.get("concepts"), Mapping):

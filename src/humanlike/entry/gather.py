@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from humanlike.entry.gathered_folder import FoundRuns, found_runs, of_one_benchmark
+from humanlike.entry.gathered_folder import FoundRuns, folder_to_write, found_runs, of_one_benchmark
 
 SWEEP: Mapping[str, Any] = {"convention": "paper", "strong": 0.01, "ranked": 100}
 """Settings of object learning alone → their defaults."""
@@ -17,13 +17,13 @@ def main(arguments: Sequence[str]) -> None:
     """Run the command: exit status 0 when everything is written, 2 for wrong use; errors pass through as exceptions."""
     parser = _parser()
     given = parser.parse_args(arguments)
+    folder = folder_to_write(given.output, "--output")
     benchmark, runs = of_one_benchmark(found_runs(given.runs), given.benchmark, list(GATHERERS))
     set_here = [f"--{name}" for name in SWEEP if getattr(given, name) is not None]
     if set_here and benchmark != "object_learning":
         parser.error(f"{', '.join(set_here)}: for runs of object learning, but these are of {benchmark}")
     if given.responses is not None and benchmark != "sea":
         parser.error(f"--responses: for runs of sea, but these are of {benchmark}")
-    folder = Path(given.output).expanduser()
     print("\n".join(GATHERERS[benchmark](runs, folder, given)))
     print(f"written to {folder}")
 

@@ -23,6 +23,25 @@ FoundRuns = Mapping[Path, Mapping[str, Any]]
 """Folder of a finished run → its score.json."""
 
 
+def folder_to_write(given: str | Path, option: str) -> Path:
+    """A folder that results can go into, looked at before anything is computed.
+
+    Args:
+        given: As it was given; it need not exist.
+        option: Where it was given, for the message.
+
+    Raises:
+        NotADirectoryError: It, or what should hold it, is a file.
+    """
+    folder = Path(given).expanduser()
+    for path in (folder, *folder.parents):
+        if path.exists():
+            if not path.is_dir():
+                raise NotADirectoryError(f"{option} is {given}, but {path} is a file; name a folder")
+            break
+    return folder
+
+
 def found_runs(folders: Sequence[str | Path]) -> dict[Path, dict[str, Any]]:
     """Every finished run in or below the folders, each once, in the order of the folders.
 

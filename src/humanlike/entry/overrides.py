@@ -110,6 +110,29 @@ def parsed_override(text: str, parser: Any) -> Any:
         ) from error
 
 
+def setting_value(key: str, text: str) -> Any:
+    """The value of a setting of a stored configuration, as its file would hold it: a number, a word, a list.
+
+    Args:
+        key: Of the setting, for the message.
+        text: As it was given.
+
+    Raises:
+        OverrideError: It cannot be read.
+
+    Example:
+        >>> setting_value("dataset.concepts", "[lion, vase]"), setting_value("metric.delta", "1e-6")
+        (['lion', 'vase'], 1e-06)
+    """
+    import yaml  # type: ignore[import-untyped]
+    from omegaconf import OmegaConf
+
+    try:
+        return OmegaConf.to_container(OmegaConf.create(f"x: {text}"))["x"]  # type: ignore[index, call-overload]
+    except yaml.YAMLError as error:
+        raise OverrideError(f"cannot read the value of {key}={text}; put it into quotes: {key}='\"…\"'") from error
+
+
 def _choices(text: str, parsed: Any, multirun: bool) -> list[str]:
     """The override once for every value of a sweep."""
     if not parsed.is_sweep_override():

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from humanlike.entry.gathered_folder import folder_to_write
 from humanlike.entry.launch import LOSSES
 from humanlike.entry.report_runs import CARD, Found, find_runs
 
@@ -30,7 +31,7 @@ MOST_NAMED = 20
 def main(arguments: Sequence[str]) -> None:
     """Run the command: exit status 0, or 3 when a folder that was given is not on the page; errors pass through."""
     given = _parser().parse_args(arguments)
-    folder = Path(given.output).expanduser()
+    folder = folder_to_write(given.output, "--output")
     found = find_runs(given.runs)
     for place, why in found.skipped[:MOST_NAMED]:
         print(f"skipped {place}: {why}", file=sys.stderr)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from humanlike.entry.gathered_folder import folder_to_write
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -28,6 +30,7 @@ def main(arguments: Sequence[str]) -> None:
     if wrong:
         parser.error(f"cannot read {wrong[0]!r}: settings of the data set are written dataset.KEY=VALUE")
     _refuse_unfit(given, parser)
+    folder = folder_to_write(given.target, "OUT")
     from humanlike.benchmarks.survey_checks import attention_checks
     from humanlike.benchmarks.survey_items import (
         PUBLISHED_SKETCHES,
@@ -67,7 +70,6 @@ def main(arguments: Sequence[str]) -> None:
         source={**source, "score": given.score, "min_gap": min_gap if triples else None, "mixed": given.mixed},
         controls=(_CONTROLS if given.controls is None else given.controls) if accepting else None,
     )
-    folder = Path(given.target).expanduser()
     _keep_older(folder / RECORD, survey.fingerprint, parser)
     write_survey_page(folder / PAGE, survey, pictures)
     write_table(folder / f"{ITEMS}.parquet", chosen.table)

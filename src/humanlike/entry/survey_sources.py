@@ -134,8 +134,12 @@ def score_table(path: str | Path, score: str) -> pd.Series:
 
 
 def _set(config: dict[str, Any], keys: Sequence[str], text: str) -> None:
-    import yaml  # type: ignore[import-untyped]
+    from humanlike.entry.overrides import setting_value
 
     for key in keys[:-1]:
-        config = config.setdefault(key, {})
-    config[keys[-1]] = yaml.safe_load(text)
+        inner = config.get(key)
+        config[key] = {} if inner is None else inner
+        config = config[key]
+        if not isinstance(config, dict):
+            raise ValueError(f"dataset.{'.'.join(keys)}: {key} is {config!r}, in which nothing can be set")
+    config[keys[-1]] = setting_value(f"dataset.{'.'.join(keys)}", text)

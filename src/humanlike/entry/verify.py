@@ -135,7 +135,7 @@ def replayed_config(run_dir: Path, recorded: Score, settings: Sequence[str]) -> 
     """
     from omegaconf import OmegaConf
 
-    from humanlike.entry.overrides import OverrideError
+    from humanlike.entry.overrides import OverrideError, setting_value
     from humanlike.reports.config_record import MASK, read_config
 
     if not (run_dir / "config.yaml").is_file():
@@ -145,7 +145,7 @@ def replayed_config(run_dir: Path, recorded: Score, settings: Sequence[str]) -> 
         key, _, value = setting.partition("=")
         if OmegaConf.select(config, key, default=OmegaConf) is OmegaConf:
             raise OverrideError(f"the run's configuration has no {key!r} ({run_dir / 'config.yaml'})")
-        OmegaConf.update(config, key, OmegaConf.create(f"x: {value}").x)
+        OmegaConf.update(config, key, setting_value(key, value))
     if masked := [key for key, value in _leaves(OmegaConf.to_container(config)) if value == MASK]:
         raise ValueError(f"{masked[0]} was masked in {run_dir / 'config.yaml'}: give it as {masked[0]}=…")
     extraction = recorded.result.details.get("extraction", {})

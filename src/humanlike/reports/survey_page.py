@@ -138,7 +138,7 @@ def write_survey_page(path: str | Path, survey: Survey, pictures: Mapping[str, b
 def _yaml(path: Path) -> dict[str, Any]:
     try:
         value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(value, dict):
         raise ValueError(f"{path} must hold lines `name: text`, got {type(value).__name__}")

@@ -14,9 +14,8 @@ import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 
-from humanlike.elements.critic import Critic, fit_critic
-from humanlike.elements.critic_drawn import network_file, save_drawn_critic, saved_drawn_critic
-from humanlike.elements.critic_file import save_critic, saved_critic
+from humanlike.elements.critic import Critic
+from humanlike.elements.critic_run import run_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
 from humanlike.entry.head_training import folds_of
 from humanlike.entry.several_processes import guard
@@ -41,7 +40,7 @@ def train_generator(
     out_dir: str | Path,
     *,
     generator: Callable[..., Any] = StrokeDecoder,
-    critic: Callable[..., Critic] | None = None,
+    critic: str | Path | Callable[..., Critic] | None = None,
     judge: Callable[..., Critic] | None = None,
     concepts: Sequence[str] | int | None = 8,
     pretrain_steps: int = 1600,
@@ -87,7 +86,7 @@ def train_generator(
         data: Drawings with strokes and annotated elements: what is learned and what the critic is fitted on.
         out_dir: The run's folder.
         generator: Makes the generator from `concepts` and `seed`.
-        critic: Fits the critic from backbone, data, `layer`, `cache_dir` and `seed`; None: `fit_critic`.
+        critic: A file, or what makes the critic; see `run_critic`. None: `fit_critic`.
         judge: Makes the judge from the data set and `cache_dir`; None: `doodle_judge_of`.
         concepts: What to draw: names, how many (evenly spread over the labels), or None for all. Critic and judge know
             all labels of the data set.
@@ -154,7 +153,9 @@ def train_generator(
         if hasattr(model, "fit_codes"):
             model.fit_codes(datamodule.train_table())
         watch.lap("pretraining")
-        trained_by = _critic(critic or fit_critic, backbone, data, layer, cache_dir, seed, Path(out_dir), resume)
+        trained_by = run_critic(
+            critic, backbone, data, out_dir, layer=layer, cache_dir=cache_dir, seed=seed, resume=resume
+        )
         watch.lap("critic")
         judged_by = (judge or doodle_judge_of)(data, cache_dir=cache_dir)
         watch.lap("judge")
@@ -320,25 +321,6 @@ def _trainer(shared: Mapping[str, Any], callbacks: Sequence[pl.Callback], **deci
         }
     )
     return guard(trainer, shared["out_dir"])
-
-
-def _critic(
-    make: Callable[..., Critic],
-    backbone: Backbone,
-    data: Sketches,
-    layer: str | None,
-    cache_dir: str | Path | None,
-    seed: int,
-    folder: Path,
-    resume: bool,
-) -> Critic:
-    """The run's critic, fitted once; one with a network of its own is saved with that."""
-    file = folder / "critic.safetensors"
-    if resume and file.is_file():
-        return (saved_drawn_critic if network_file(file).is_file() else saved_critic)(file, backbone=backbone)
-    found = make(backbone, data, layer=layer, cache_dir=cache_dir, seed=seed)
-    (save_critic if found.backbone is backbone else save_drawn_critic)(file, found)
-    return found
 
 
 def _folds(data: Sketches, concepts: Sequence[str], n_splits: int, seed: int) -> np.ndarray:

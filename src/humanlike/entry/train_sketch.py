@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ import torch
 from pytorch_lightning.loggers import Logger
 
 from humanlike.backbones.layer_selection import select_layers
-from humanlike.elements.critic import Critic, fit_critic
-from humanlike.elements.critic_file import load_critic, save_critic
+from humanlike.elements.critic import Critic
+from humanlike.elements.critic_run import run_critic
 from humanlike.entry.train_sketch_targets import Targets, concept_targets, image_targets, initial_strokes, item_targets
 from humanlike.files import sha256_value, write_json, write_text
 from humanlike.generators.optimize import Optimization, Optimized, optimize_sketches
@@ -55,7 +55,7 @@ def train_sketch(
     attention: bool = True,
     radius: float | None = None,
     layer: str | None = None,
-    critic: str | Path | None = None,
+    critic: str | Path | Callable[..., Critic] | None = None,
     together: int = 16,
     checkpoint_every: int = 50,
     movie_size: int = 128,
@@ -96,7 +96,7 @@ def train_sketch(
         attention: Look for initial points by a transformer's attention; otherwise, and for other networks, by gradient.
         radius: How far the control points of initial strokes are from one another; None: 0.15, and 0.05 on pictures.
         layer: Layer of the embedding and of the critic; None: the backbone's default.
-        critic: File of a critic for this backbone; None: one is fitted on `data`.
+        critic: A file, or what makes the critic; see `run_critic`. None: `fit_critic`.
         together: Sketches in one program at a time; a result does not depend on it (but for rounding).
         checkpoint_every: Steps between checkpoints.
         movie_size: Pixels a side of a sketch in films; 0: no films.
@@ -122,7 +122,7 @@ def train_sketch(
     named = () if concepts is None or isinstance(concepts, int) else tuple(concepts)
     judge = None
     if not from_pictures or named:
-        judge = _critic(backbone, data, critic, layer, cache_dir, seed, folder)
+        judge = run_critic(critic, backbone, data, folder, layer=layer, cache_dir=cache_dir, seed=seed, resume=resume)
         judge.to(device)
     known = () if judge is None else judge.concepts
     if images is not None:
@@ -177,6 +177,7 @@ def train_sketch(
         "seconds": time.perf_counter() - started,
         "backbone": backbone.name,
         "weights_hash": backbone.weights_hash,
+        "critic": None if judge is None else judge.name,
         "flags": [OWN_CRITIC] if judge is not None else [],
         "settings": {**settings.record(), **about, "num_strokes": num_strokes},
     }
@@ -184,26 +185,9 @@ def train_sketch(
     return result
 
 
-def _critic(
-    backbone: Backbone,
-    data: Sketches,
-    critic: str | Path | None,
-    layer: str | None,
-    cache_dir: str | Path | None,
-    seed: int,
-    folder: Path,
-) -> Critic:
-    """The critic of a file, or one fitted on the data set and kept in the run's folder."""
-    if critic is not None:
-        return load_critic(critic, backbone)
-    fitted = fit_critic(backbone, data, layer, cache_dir, seed)
-    save_critic(folder / "critic.safetensors", fitted)
-    return fitted
-
-
 def _identity(judge: Critic) -> str:
     """What fixes a critic: its data, settings and layer, not the time that its fit took."""
-    facts = {name: value for name, value in judge.record.items() if name != "readout"}
+    facts = {name: value for name, value in judge.record.items() if name not in {"readout", "cpu_seconds"}}
     return sha256_value([facts, judge.labels, judge.layer])
 
 

@@ -31,6 +31,7 @@ def test_what_is_asked_of_hydra():
     ("arguments", "words"),
     [
         (["seed", "=", "1"], "'seed' is not understood: settings are written key=value"),
+        (["--multirn", "seed=0,1"], "no flag '--multirn': did you mean '--multirun'"),
         (["--seed=1"], "no flag '--seed': settings have no dashes, 'seed=1'"),
         (["--seed", "1"], "no flag '--seed': settings are written seed=VALUE"),
         (["seed=1", "--config-dir"], "--config-dir needs a value"),

@@ -69,6 +69,14 @@ def test_csv_keeps_the_rows_of_the_job_that_was_killed(tmp_path):
     assert read == [(step, LOSS[step]) for step in range(9)]
 
 
+def test_csv_in_a_folder_that_had_a_run_says_nothing_of_deleted_files(tmp_path, recwarn):
+    for _ in range(2):
+        logger = CsvRun(tmp_path)
+        logger.log_metrics({"loss": 1.0}, step=0)
+        logger.save()
+    assert not [w for w in recwarn if "exists and is not empty" in str(w.message)]
+
+
 def test_tensorboard_gets_what_a_kill_has_taken(tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     rows = [Row(step, {"loss": LOSS[step]}) for step in range(6)]

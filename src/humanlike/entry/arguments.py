@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,6 +70,8 @@ def parse_arguments(arguments: Sequence[str]) -> CommandLine:
         if name not in FLAGS:
             plain = argument.lstrip("-")
             hint = f"settings have no dashes, {plain!r}" if joined else f"settings are written {plain}=VALUE"
+            if near := difflib.get_close_matches(name, sorted(FLAGS), n=1, cutoff=0.8):
+                hint = f"did you mean {near[0]!r}?"
             raise OverrideError(f"there is no flag {name!r}: {hint} (see --help)")
         names.add(name)
         flags.append(argument)

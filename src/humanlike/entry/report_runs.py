@@ -69,7 +69,7 @@ def _folders(given: str) -> list[Path]:
 
 
 def _candidates(root: Path) -> Iterator[Path]:
-    """Folders with a run, a study, or traces of one, in the order of their names; each once, whatever links lead to it."""
+    """Folders with a run, a study, or traces of one, by name; each once, whatever links lead to it."""
     known: set[str] = set()
     for place, folders, files in os.walk(root, followlinks=True):
         if (real := os.path.realpath(place)) in known:

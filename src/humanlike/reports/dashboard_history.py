@@ -55,7 +55,7 @@ class EventLogger(Logger):
 
     @property
     def version(self) -> str:
-        """None is needed: a run has one log."""
+        """Empty: a run has one log."""
         return ""
 
     @property

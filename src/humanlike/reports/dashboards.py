@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import string
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,6 +41,15 @@ class CsvRun(CSVLogger):
     def __init__(self, save_dir: str | Path, name: str = "", version: str = "") -> None:
         super().__init__(save_dir, name=name, version=version)
         self._shown = Shown()
+
+    @property
+    @rank_zero_experiment
+    def experiment(self) -> Any:
+        """What writes the file; started at the first call."""
+        with warnings.catch_warnings():
+            # A folder has one run: its file is begun anew, and a run that goes on has its rows put back.
+            warnings.filterwarnings("ignore", message="Experiment logs directory .* exists and is not empty")
+            return super().experiment
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, Any], step: int | None = None) -> None:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
+
+from humanlike.data.doodles import doodles
+from humanlike.entry.head_training import folds_of
+from humanlike.entry.train_generator import train_generator
+from humanlike.entry.train_presence import train_presence
+from humanlike.entry.train_readout import train_readout
 
 SETTINGS = (
     "backbone=random_tiny",
@@ -14,6 +21,27 @@ SETTINGS = (
     "dataset.instances=5",
     "task.batch_size=20",
 )
+
+
+@pytest.mark.parametrize(
+    ("train", "settings", "words"),
+    [
+        (train_readout, {"max_epochs": 0}, "max_epochs must be at least 1, got 0"),
+        (train_presence, {"max_epochs": -1}, "max_epochs must be at least 1, got -1"),
+        (train_generator, {"pretrain_steps": -1}, "pretrain_steps must be at least 0, got -1"),
+        (train_generator, {"judge_every": 0}, "judge_every must be at least 1, got 0"),
+    ],
+)
+def test_a_training_without_steps_or_end_is_refused_before_anything_is_made(train, settings, words, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        train(None, None, tmp_path, **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_many_folds_name_the_setting_of_the_task():
+    data = doodles(concepts=["lion", "vase"], instances=3, judgments=0)
+    with pytest.raises(ValueError, match=r"has 3 sources for 4 folds .*; use task\.n_splits=3, add sources"):
+        folds_of(data, np.arange(len(data)), 4, 0)
 
 
 @pytest.mark.slow

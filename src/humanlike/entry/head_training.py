@@ -17,7 +17,7 @@ from humanlike.data.datamodule import SketchDataModule
 from humanlike.entry.several_processes import guard
 from humanlike.interfaces import Backbone
 from humanlike.readouts.checkpoint_io import AtomicCheckpointIO
-from humanlike.readouts.folds import stratified_group_folds
+from humanlike.readouts.folds import SmallClassError, stratified_group_folds
 from humanlike.types import Features, Sketches
 
 
@@ -25,6 +25,13 @@ def check_fold(val_fold: int, n_splits: int) -> None:
     """Raise ValueError unless `val_fold` is one of the folds."""
     if not 0 <= val_fold < n_splits:
         raise ValueError(f"val_fold must be one of the folds 0 … {n_splits - 1}, got {val_fold}")
+
+
+def check_at_least(least: int, **given: int) -> None:
+    """Raise ValueError, naming the setting, where one is less: Lightning takes some of these for "without end"."""
+    for name, value in given.items():
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
 def folded_data(
@@ -129,10 +136,22 @@ def _decided_here(
 
 
 def folds_of(data: Sketches, rows: np.ndarray, n_splits: int, seed: int) -> np.ndarray:
-    """(N,) fold of every item, by concept and source; -1 for those that are not among `rows`."""
+    """(N,) fold of every item, by concept and source; -1 for those that are not among `rows`.
+
+    Raises:
+        ValueError: A concept has fewer sources than there are folds.
+    """
     table = data.table.iloc[rows]
     fold_N = np.full(len(data), -1, dtype=np.int64)
-    fold_N[rows] = stratified_group_folds(table["concept"].to_numpy(), table["image_id"].to_numpy(), n_splits, seed)
+    concept_M, source_M = table["concept"].to_numpy(), table["image_id"].to_numpy()
+    try:
+        fold_N[rows] = stratified_group_folds(concept_M, source_M, n_splits, seed)
+    except SmallClassError as error:  # which names the settings of a readout
+        fewer = f"use task.n_splits={error.have}, " if error.have >= 2 else ""
+        raise ValueError(
+            f"concept {error.label} has {error.have} sources for {n_splits} folds ({error.share} concepts have fewer "
+            f"sources than folds); {fewer}add sources, or leave those concepts out"
+        ) from error
     return fold_N
 
 

@@ -17,7 +17,7 @@ from pytorch_lightning.loggers import Logger
 from humanlike.elements.critic import Critic
 from humanlike.elements.critic_run import run_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
-from humanlike.entry.head_training import folds_of
+from humanlike.entry.head_training import check_at_least, folds_of
 from humanlike.entry.several_processes import guard
 from humanlike.entry.train_generator_files import Watch, spread_over, write_page, write_sketches
 from humanlike.files import write_json
@@ -131,6 +131,8 @@ def train_generator(
         ValueError: The data set has no strokes or elements, or settings do not fit.
     """
     watch = Watch()
+    check_at_least(0, pretrain_steps=pretrain_steps, steps=steps)
+    check_at_least(1, val_every=val_every, judge_every=judge_every)
     freeze(backbone)
     folder = Path(out_dir) / "checkpoints"
     chosen = spread_over(data.labels, concepts)

@@ -20,6 +20,7 @@ from humanlike.elements.presence_file import save_presence_head
 from humanlike.elements.presence_fit import fit_presence
 from humanlike.elements.presence_head import LOGGED, PresenceHead
 from humanlike.entry.head_training import (
+    check_at_least,
     check_fold,
     fit_by_batches,
     folded_data,
@@ -98,6 +99,8 @@ def train_presence(
     check_fold(val_fold, n_splits)
     if solver not in ("lbfgs", "sgd"):
         raise ValueError(f"solver must be lbfgs or sgd, got {solver!r}")
+    if solver == "sgd":
+        check_at_least(1, max_epochs=max_epochs)
     freeze(backbone)  # before anything runs through it, or BatchNorm statistics would move
     layer = layer or backbone.default_layer
     elements = annotated_elements(data)

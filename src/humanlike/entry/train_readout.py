@@ -12,6 +12,7 @@ from pytorch_lightning.loggers import Logger
 
 from humanlike.backbones.features import extract_features
 from humanlike.entry.head_training import (
+    check_at_least,
     check_fold,
     fit_by_batches,
     folded_data,
@@ -75,10 +76,11 @@ def train_readout(
         `num_val`, `checkpoint_best`, `checkpoint_last`, `seconds`, and the settings; the same as `metrics.json`.
 
     Raises:
-        ValueError: For a class with fewer sources than folds, or a checkpoint of other settings.
+        ValueError: For no epoch, a class with fewer sources than folds, or a checkpoint of other settings.
     """
     started = time.perf_counter()
     check_fold(val_fold, n_splits)
+    check_at_least(1, max_epochs=max_epochs)
     freeze(backbone)  # before anything runs through it, or BatchNorm statistics would move
     layer = layer or backbone.default_layer
     features = extract_features(backbone, data, [layer], cache_dir=cache_dir)[layer] if precompute else None

@@ -91,6 +91,11 @@ def test_deletions_additions_and_hydras_own_settings_are_checked(override, words
         check_overrides("evaluate", [override])
 
 
+def test_a_setting_of_another_choice_is_named():
+    with pytest.raises(OverrideError, match=r"with dataset=image_folder there is no setting 'dataset\.instances'"):
+        check_overrides("evaluate", ["dataset.instances=5", "dataset=image_folder"])
+
+
 def test_several_values_need_a_sweep():
     with pytest.raises(OverrideError, match=r"add -m to run every one, or write seed=\[0,1\] for a list"):
         check_overrides("evaluate", ["seed=0,1"], multirun=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -220,6 +221,8 @@ class _Check:
             return f"there is no setting {key!r} ({text}); {_nearest(key, [*keys, *groups()])}"
         if culprit.is_delete():
             return f"{key} is not set, so {text!r} has nothing to take away"
+        if other := re.search(r"Could not override '([^']+)'", str(error)):  # given before, and of another choice
+            return f"with {text} there is no setting {other[1]!r}: leave it out, or choose another {key}"
         return f"the override {text!r} does not fit: {_first_line(error)}"
 
     def _roots(self) -> list[Path]:

@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from humanlike.reports.dashboard_history import EventLogger, Row, Shown, logged_
 from humanlike.reports.dashboards import CsvRun, TensorBoardRun, WandbRun
 from humanlike.reports.event_log import EventLog
 from humanlike.reports.tracking import begin, finish, log_result
-from humanlike.reports.wandb_file import read_wandb_file
+from humanlike.reports.wandb_file import WandbFile, read_wandb_file
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -112,6 +113,15 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+def read_finished(path: Path) -> WandbFile:
+    """The file of a run that was ended: the process of wandb that writes it may be a moment behind `finish`."""
+    for _ in range(200):
+        if (found := read_wandb_file(path)).exit_code is not None:
+            break
+        time.sleep(0.05)
+    return found
+
+
 def wandb_files(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*.wandb"), key=lambda path: path.parent.name)
 
@@ -141,7 +151,7 @@ def test_a_killed_wandb_run_goes_on_with_the_same_id_and_a_contiguous_history(wa
             logger.log_metrics({"loss": 1 / (1 + step)}, step)
     finish(loggers, 0)
     paths = wandb_files(wandb_home)
-    first, second = map(read_wandb_file, paths)
+    first, second = read_wandb_file(paths[0]), read_finished(paths[1])
     assert len({path.name for path in paths}) == 1
     assert second.run_id == (wandb_home / "wandb" / "run_id").read_text().strip()
     assert (first.exit_code, second.exit_code) == (None, 0)
@@ -175,7 +185,7 @@ def test_wandb_file_equals_wandbs_own_reader(wandb_home):
     log_result([run], {"val_loss": 0.5, "nested": {"p": 1}, "resumed": True, "name": "x", "flags": ["made_up"]})
     finish([run], 3)
     (path,) = wandb_files(wandb_home)
-    mine = read_wandb_file(path)
+    mine = read_finished(path)
     inspect = subprocess.run(
         [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(path)],
         capture_output=True, text=True, timeout=60, check=True,
@@ -214,7 +224,7 @@ def test_offline_rules_out_the_network_whatever_the_mode(wandb_home):
     run = WandbRun(wandb_home, mode="online", offline=True)
     begin([run], {"seed": 1})
     finish([run], 0)
-    assert read_wandb_file(wandb_files(wandb_home)[0]).exit_code == 0
+    assert read_finished(wandb_files(wandb_home)[0]).exit_code == 0
 
 
 def test_a_sweeps_agent_gives_the_id(wandb_home, monkeypatch):

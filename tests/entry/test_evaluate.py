@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import warnings
 
 import pandas as pd
@@ -183,6 +185,19 @@ def test_a_benchmark_of_sketches_refuses_objects_in_one_sentence(tmp_path):
     settings = ["benchmark=sea", "dataset=novel_objects", "backbone=random_tiny", f"paths.cache={tmp_path}"]
     with pytest.raises(TypeError, match="benchmark=sea needs sketches, got ObjectLearningData"):
         score_from_config(compose("evaluate", settings))
+
+
+def test_an_interruption_is_one_sentence_with_a_status_of_its_own(tmp_path):
+    code = (
+        "import sys\n"
+        "from humanlike.entry.launch import launch\n"
+        "def interrupted(config, folder):\n    raise KeyboardInterrupt\n"
+        f"sys.argv[1:] = ['hydra.run.dir={tmp_path}']\n"
+        "launch('evaluate', interrupted)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "interrupted: what was computed so far is kept; run the same command again to go on\n"
 
 
 def test_debug_shows_the_traceback(tmp_path, capsys):

@@ -1,6 +1,6 @@
 """Run a Hydra application as people expect: one sentence on errors, meaningful exit status, sweeps that go on.
 
-Exit status: 0 done; 1 failed; 2 wrong use; 3 finished with losses beyond the allowed.
+Exit status: 0 done; 1 failed; 2 wrong use; 3 finished with losses beyond the allowed; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def launch(config_name: str, task: Callable[[DictConfig, Path], Any]) -> None:
 
     register_resolvers()
     job = Job(task)
-    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=config_name)(job)()
+    try:
+        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=config_name)(job)()
+    except KeyboardInterrupt:  # the job has said so
+        sys.exit(INTERRUPTED)
     sys.exit(_exit_status())
 
 

@@ -151,6 +151,8 @@ class ProcessWatch:
         self._stopping.set()
         if self._thread is not threading.current_thread():
             self._thread.join()
+            if self._handle is None:  # the thread has left by itself meanwhile
+                return
         self._record |= {"state": state, "why": why[:1200]}
         self._write()
         os.close(self._handle)

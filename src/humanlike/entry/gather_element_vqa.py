@@ -41,6 +41,7 @@ def gather_element_vqa(found: FoundRuns, folder: Path) -> list[str]:
     scores = named_scores(found)
     tables = gathered_tables(scores, judge_ranks(scores))
     record = scores_record(SCHEMA, found, scores, tables, "judges", gathered_warnings(scores))
+    (folder / RECORD).unlink(missing_ok=True)  # while it is there, all that is beside it is its own
     write_text(folder / MARKDOWN, gathered_markdown(record, tables))
     write_gathered(folder, RECORD, record, tables, {}, render_gathered)
     return _lines(record, tables)

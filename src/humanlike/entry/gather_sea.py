@@ -48,6 +48,7 @@ def gather_sea(found: FoundRuns, folder: Path, responses: str | None = None) -> 
     if responses is not None:
         tables["people"] = people_table(scores, responses)
     record = scores_record(SCHEMA, found, scores, tables, "runs", gathered_warnings(scores))
+    (folder / RECORD).unlink(missing_ok=True)  # while it is there, all that is beside it is its own
     write_text(folder / MARKDOWN, gathered_markdown(record, tables))
     write_gathered(folder, RECORD, record, tables, gathered_figures(scores), render_gathered)
     return _lines(record, tables)

@@ -246,8 +246,6 @@ def finished_shards(cache):
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_stopped(command, small, tmp_path):
-    import subprocess
-    import sys
     import time
 
     cache, folder = tmp_path / "cache", tmp_path / "run"

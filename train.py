@@ -1,4 +1,7 @@
-"""Train against human data: `python train.py` trains a readout on the embedded demo; `--help` lists every setting."""
+"""Train against human data: `python train.py` trains a stroke generator on the embedded demo, `task=readout` a readout.
+
+`--help` lists every task and setting.
+"""
 
 from humanlike.entry.train import main
 

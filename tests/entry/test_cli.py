@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -103,3 +104,30 @@ def test_help_lists_every_group_with_its_options(command):
     for option in (conf_dir() / "dataset").glob("*.yaml"):
         assert option.stem in text
     assert "debug=true" in text
+
+
+@pytest.mark.parametrize("command", ["evaluate", "train", "study", "extract"])
+def test_help_begins_with_what_the_file_says_above_its_settings(command):
+    from humanlike.entry.conf import conf_dir
+    from humanlike.entry.help import help_text
+
+    file = (conf_dir() / f"{command}.yaml").read_text(encoding="utf-8")
+    said = [line.removeprefix("# ") for line in file[: file.index("defaults:")].splitlines()]
+    assert help_text(command).splitlines()[: len(said) + 1] == [*said, ""]
+
+
+def test_every_list_of_exit_statuses_has_the_interruption():
+    from humanlike.entry import help as help_of_commands
+    from humanlike.entry import launch
+
+    assert launch.INTERRUPTED == 130
+    for text in (cli.USAGE, help_of_commands.ENDING, launch.__doc__):
+        assert "130 interrupted" in text
+
+
+def test_the_file_of_the_training_speaks_of_what_it_trains(repository):
+    import ast
+
+    (task,) = re.findall(r"- task: (\w+)", (repository / "conf" / "train.yaml").read_text(encoding="utf-8"))
+    says = ast.get_docstring(ast.parse((repository / "train.py").read_text(encoding="utf-8")))
+    assert re.search(rf"`python train.py` trains a .*{task}", says)

@@ -24,7 +24,7 @@ USAGE = """humanlike: how human-like is a vision model?
   humanlike prefetch [key=value …]    fetch weights and data now, so that offline=true works later
   humanlike convert KIND SRC DST      published or own files → tables and images for dataset=table
 
-Each command answers --help. Exit status: 0 done, 1 failed, 2 wrong use, 3 finished with losses.
+Each command answers --help. Exit status: 0 done, 1 failed, 2 wrong use, 3 finished with losses, 130 interrupted.
 """
 
 

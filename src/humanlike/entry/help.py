@@ -1,4 +1,4 @@
-"""`--help` of evaluate.py and train.py: what can be chosen and set, read from conf/ itself, in a moment."""
+"""`--help` of the commands with a configuration: what can be chosen and set, read from conf/ itself, in a moment."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ Choose a configuration with group=name, set anything with key=value (a setting i
   debug=true    full tracebacks instead of one sentence
   --hydra-help  Hydra's own options
 
-Exit status: 0 done, 1 failed, 2 wrong use, 3 finished with more losses than allowed.
+Exit status: 0 done, 1 failed, 2 wrong use, 3 finished with more losses than allowed, 130 interrupted (Ctrl-C).
 """
 
 
 def help_text(config_name: str) -> str:
-    """The help of a command: its groups with their options, then its settings with their comments.
+    """The help of a command: what it does, with examples; its groups with their options; its settings with comments.
 
     Args:
-        config_name: `evaluate` or `train`.
+        config_name: `evaluate`, `train`, `study` or `extract`.
     """
     text = (conf_dir() / f"{config_name}.yaml").read_text(encoding="utf-8")
-    first, _, rest = text.partition("\n")
+    comments, _, rest = text.partition("defaults:\n")
     defaults, _, settings = rest.partition("\n\n")
-    lines = [first.lstrip("# "), "", "Groups (the choice that stands when nothing is said in brackets):"]
+    lines = [line.removeprefix("# ") for line in comments.splitlines()]
+    lines += ["", "Groups (the choice that stands when nothing is said in brackets):"]
     for group, chosen in re.findall(r"- (\w+): (\S+)", defaults):
         names = sorted(p.stem for p in (conf_dir() / group).glob("*.yaml"))
         if group == "hydra" or not names:

@@ -7,10 +7,12 @@ import pytest
 import torch
 from scipy.optimize import minimize_scalar
 
+from humanlike.backbones.architectures.sketch_net import SketchNet
 from humanlike.data.doodles import doodles
 from humanlike.elements.critic_scratch import accuracy_of, calibrated, doodle_judge, doodle_judge_of
 from humanlike.elements.critic_training import ScratchSettings, jittered, train_sketch_net
 from humanlike.elements.presence_pairs import ElementPairs
+from humanlike.rng import address_seed
 
 SMALL = {"instances": 4, "calibration_instances": 2, "held_out_instances": 2, "steps": 8, "width": 4, "size": 32}
 CONCEPTS = ["lion", "taxi", "mouse"]
@@ -113,3 +115,22 @@ def test_training_reaches_every_part():
     assert all(moved)
     assert not network.training
     assert elements.weight.abs().sum() > 0
+
+
+def test_weights_have_an_address_and_the_global_generator_goes_on():
+    """Torch's own way, written out: the weights of a judge that was trained before must be those of one trained now."""
+    data = doodles(["lion", "vase"], instances=2, judgments=0)
+    made = []
+
+    class Net(SketchNet):
+        def __init__(self, labels, width):
+            super().__init__(labels, width)
+            made.append([p.detach().clone() for p in self.parameters()])
+
+    before = torch.get_rng_state()
+    train_sketch_net(data, ScratchSettings(size=64, width=4, steps=1, seed=5), Net)
+    assert torch.equal(torch.get_rng_state(), before)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(address_seed(5, "scratch", "weights") % 2**63)
+        Net(2, 4)
+    assert all(torch.equal(a, b) for a, b in zip(*made, strict=True))

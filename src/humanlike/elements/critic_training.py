@@ -18,7 +18,7 @@ from torch.nn.functional import affine_grid, binary_cross_entropy_with_logits, c
 from humanlike.backbones.architectures.sketch_net import SketchNet
 from humanlike.elements.annotation import annotated_elements
 from humanlike.elements.presence_pairs import MISSING, ElementPairs
-from humanlike.rng import address_seed, torch_generator
+from humanlike.rng import torch_draws, torch_generator
 from humanlike.types import Sketches
 
 STEPS = 1920
@@ -144,8 +144,7 @@ def _fixed_arithmetic(seed: int) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(THREADS)
     try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(address_seed(seed, "scratch", "weights") % 2**63)
+        with torch_draws(seed, "scratch", "weights"):
             yield
     finally:
         torch.set_num_threads(before)

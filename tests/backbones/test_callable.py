@@ -88,8 +88,11 @@ def test_a_transform_and_a_callable_are_needed():
 def package(tmp_path, monkeypatch):
     """An importable module of a user's own."""
     (tmp_path / "users_models.py").write_text(
+        "import functools, os\n"
+        "from subprocess import run\n"
         "import torch\n"
         "from torch import nn\n"
+        "from torch.nn import functional as F\n"
         "from humanlike.backbones.transforms import ImageTransform\n"
         "class Net(nn.Module):\n"
         "    transform = ImageTransform(16)\n"
@@ -103,6 +106,7 @@ def package(tmp_path, monkeypatch):
         "def make(channels):\n"
         "    return Net(channels)\n"
         "ready = Net(7)\n"
+        "part = functools.partial(mean)\n"
         "number = 3\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -119,6 +123,9 @@ def package(tmp_path, monkeypatch):
         ("users_models:Net", None, 4),
         ("users_models:Net", {"channels": 5}, 5),
         ("users_models:make", {"channels": 6}, 6),
+        ("users_models:part", None, 3),
+        ("users_models:ready.forward", None, 7),
+        ("users_models:F.relu", None, 3 * 16 * 16),
     ],
 )
 def test_importable_objects(package, path, arguments, width):
@@ -155,4 +162,21 @@ def test_paths_that_lead_nowhere(package):
 @pytest.mark.parametrize("path", ["os:system", "subprocess.run", "builtins:exec"])
 def test_the_standard_library_is_refused(path):
     with pytest.raises(ValueError, match="standard library"):
+        from_path(path, TRANSFORM, arguments={})
+
+
+@pytest.mark.parametrize(
+    ("path", "module"),
+    [
+        ("humanlike.files:os.remove", "os"),
+        ("humanlike.files:os.path.join", "os"),
+        ("torch.hub:shutil.rmtree", "shutil"),
+        ("users_models:os.system", "os"),
+        ("users_models:run", "subprocess"),
+        ("users_models.run", "subprocess"),
+        ("users_models:functools.partial", "functools"),
+    ],
+)
+def test_a_module_that_imports_the_standard_library_is_no_way_into_it(package, path, module):
+    with pytest.raises(ValueError, match=rf"leads to '{module}' of Python's standard library"):
         from_path(path, TRANSFORM, arguments={})

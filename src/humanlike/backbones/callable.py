@@ -142,7 +142,8 @@ def from_path(
         The object itself if it already is a Backbone, otherwise a CallableBackbone around it.
 
     Raises:
-        ValueError: `path` is no such name, names the standard library, or an attribute that its module does not have.
+        ValueError: `path` is no such name, names the standard library or leads into it (`package.module:os.system`), or
+            an attribute that its module does not have.
         ModuleNotFoundError: There is no such module.
         TypeError: The object cannot be called, or no transform is known.
     """
@@ -163,9 +164,7 @@ def _import(path: str) -> Any:
     module_name, _, attribute = path.partition(":") if ":" in path else path.rpartition(".")
     if not all(part.isidentifier() for part in (*module_name.split("."), *attribute.split("."))):
         raise ValueError(f"path must read package.module:attribute, got {path!r}")
-    if module_name.partition(".")[0] in {*sys.stdlib_module_names, "builtins"}:
-        # A stored configuration could otherwise run any command by naming os:system.
-        raise ValueError(f"path {path!r} names Python's standard library, which holds no image networks")
+    _refuse_standard_library(module_name, path)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -173,13 +172,34 @@ def _import(path: str) -> Any:
             f"no module {error.name!r} for path {path!r}; run from the folder that holds it, add that folder to "
             "PYTHONPATH, or install its package"
         ) from error
+    found: Any = module
     try:
-        return functools.reduce(getattr, attribute.split("."), module)
+        for name in attribute.split("."):
+            found = getattr(found, name)
+            _refuse_standard_library(_home(found), path)
+        return found
     except AttributeError as error:
         public = [n for n in vars(module) if not n.startswith("_")]
         near = difflib.get_close_matches(attribute, public, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(public[:12])}"
         raise ValueError(f"module {module_name!r} has no {attribute!r}; {hint}") from error
+
+
+def _refuse_standard_library(module_name: str, path: str) -> None:
+    """A stored configuration could otherwise run any command: by os:system, or by any module that imports os."""
+    if module_name.partition(".")[0] in sys.stdlib_module_names:
+        raise ValueError(
+            f"path {path!r} leads to {module_name!r} of Python's standard library, which holds no image networks"
+        )
+
+
+def _home(found: Any) -> str:
+    """The module that something was made in, or that it is; empty where an object does not tell."""
+    if inspect.ismodule(found):
+        return found.__name__
+    # An instance has the module of its class, as functools.partial does: that says nothing about what it calls.
+    told = getattr(found, "__module__", None) if inspect.isclass(found) or inspect.isroutine(found) else None
+    return told if isinstance(told, str) else ""
 
 
 def _module_of(fn: Any) -> nn.Module | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,14 +14,17 @@ from PIL import Image
 
 from humanlike.backbones.vision import TimmBackbone
 from humanlike.data.doodles.dataset import doodles
+from humanlike.data.render import Renderer
 from humanlike.data.svg import read_svg
 from humanlike.elements.critic import fit_critic
+from humanlike.elements.critic_drawn import drawn_critic
 from humanlike.elements.critic_file import save_critic
+from humanlike.elements.critic_scratch import doodle_judge
 from humanlike.entry.train_sketch import train_sketch
 from humanlike.generators.augment import Views
 from humanlike.generators.optimize import Optimization
 
-QUICK = Optimization(steps=4, size=32, frames=2, views=Views(num=0))
+QUICK = Optimization(steps=4, size=32, frames=2, views=Views(num=0, plain=True))
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +93,25 @@ def test_parts_of_a_batch_and_a_second_start_change_nothing(backbone, data, crit
     assert run("whole", seed=1, resume=False)[0]["resumed"] is False
 
 
+def test_a_critic_with_a_network_of_its_own_is_made_once_and_read_again(backbone, data, tmp_path):
+    made = []
+
+    def tiny(*arguments, **keywords):
+        made.append(1)
+        return drawn_critic(*arguments, **keywords, steps=3, width=4, batch_size=8)
+
+    arguments = {"concepts": 2, "num_strokes": 3, "optimization": QUICK, "movie_size": 0}
+    first = train_sketch(backbone, data, tmp_path / "a", critic=tiny, **arguments)
+    assert first["critic"] == "drawn_critic"
+    again = train_sketch(backbone, data, tmp_path / "a", critic=tiny, **arguments)
+    assert (again["resumed"], len(made)) == (True, 1)
+    other = train_sketch(backbone, data, tmp_path / "b", critic=tmp_path / "a" / "critic.safetensors", **arguments)
+    assert other["P"] == first["P"]
+    (tmp_path / "a" / "critic_network.safetensors").unlink()
+    with pytest.raises(ValueError, match="was fitted on drawn_critic"):
+        train_sketch(backbone, data, tmp_path / "c", critic=tmp_path / "a" / "critic.safetensors", **arguments)
+
+
 def test_pictures_are_drawn_with_and_without_concepts(backbone, data, critic, tmp_path):
     shades = np.full((40, 40, 3), 255, np.uint8)
     shades[8:30, 12:20] = 0
@@ -137,12 +160,32 @@ def test_a_class_name_alone_becomes_a_sketch_that_its_critic_recognises(tmp_path
 
     network = build(compose("evaluate", ["backbone=tf_efficientnet_lite0", "backbone.transform.size=96"]).backbone)
     data = doodles(concepts=8, instances=8, judgments=0)
-    settings = Optimization(steps=100, size=96)
+    settings = Optimization(steps=100, size=96, views=Views(1, 0.3, (0.9, 0.9), plain=True))
     result = train_sketch(network, data, tmp_path, concepts=None, num_strokes=8, optimization=settings, movie_size=0)
     table = pd.read_parquet(tmp_path / "sketches.parquet")
     assert result["loss"] < 0 < result["loss_start"]
     assert (table["P"] > 0.8).all()
     assert table["P_start"].median() < 0.2
+
+
+@pytest.mark.slow
+def test_a_network_that_took_no_part_recognises_what_a_class_name_became(backbone, tmp_path):
+    """A critic trained on drawings, a judge of another kind on others; six concepts, two minutes."""
+    data = doodles(concepts=6, instances=16, judgments=0)
+    judge = doodle_judge(data.labels, instances=32, steps=500)
+    critic = partial(drawn_critic, steps=500)
+    result = train_sketch(backbone, data, tmp_path, concepts=None, critic=critic, movie_size=0)
+    assert result["P"] > 0.9
+
+    def judged(folder):
+        shown = [Renderer(size=128)(read_svg(tmp_path / folder / f"{c}.svg")) for c in data.labels]
+        x_BHW3 = np.stack([np.asarray(picture, dtype=np.float32) / 255 for picture in shown])
+        with torch.no_grad():
+            return judge.log_p(torch.from_numpy(x_BHW3).permute(0, 3, 1, 2), data.labels).exp()
+
+    p_B = judged("sketches")
+    assert float(p_B.mean()) > 0.5
+    assert int((p_B > 0.5).sum()) >= 4
 
 
 @pytest.mark.slow
@@ -159,6 +202,7 @@ def test_the_command_draws_and_goes_on_where_it_stopped(command, tmp_path):
         "task.optimization.size=32",
         "task.optimization.learn_number=true",
         "task.optimization.economy=0.1",
+        "task.critic=null",
         "task.movie_size=0",
         f"hydra.run.dir={tmp_path}",
     )

@@ -35,10 +35,10 @@ class Views:
         ValueError: A number is out of its range.
     """
 
-    num: int = 1
-    distortion: float = 0.3
-    crop: tuple[float, float] = (0.9, 0.9)
-    plain: bool = True
+    num: int = 3
+    distortion: float = 0.5
+    crop: tuple[float, float] = (0.6, 1.0)
+    plain: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crop", tuple(float(share) for share in self.crop))

@@ -127,9 +127,8 @@ def readout_setting(tmp_path):
     backbone = build(compose("train", ["backbone=random_tiny"]).backbone)
 
     def run(**settings):
-        return validate_readout(
-            backbone, data, tmp_path, cache_dir=tmp_path / "cache", n_splits=3, inner_splits=2, **settings
-        )
+        settings = {"n_splits": 3, "inner_splits": 2, **settings}
+        return validate_readout(backbone, data, tmp_path, cache_dir=tmp_path / "cache", **settings)
 
     run.data, run.backbone, run.folder = data, backbone, tmp_path
     return run
@@ -186,3 +185,10 @@ def test_the_development_judge_is_not_the_evaluating_one():
     evaluating = plain.task.judge.get("seed", inspect.signature(doodle_judge).parameters["seed"].default)
     assert tuned.task.judge.seed != evaluating
     assert tuned.objective == "after.judge.sea"
+
+
+def test_too_many_folds_name_the_setting_of_the_task(readout_setting):
+    with pytest.raises(ValueError, match=r"class airplane has 6 sources for 7 folds .*; use task\.n_splits=6, add sou"):
+        readout_setting(n_splits=7)
+    with pytest.raises(ValueError, match=r"has 4 sources for 5 folds .*; use task\.inner_splits=4, add sources"):
+        readout_setting(inner_splits=5)

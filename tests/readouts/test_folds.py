@@ -121,7 +121,7 @@ def test_single_class_and_two_folds():
     ("label_N", "group_N", "n_splits", "sentence"),
     [
         ([0, 0, 0, 1], [0, 1, 2, 3], 3, r"class 1 has 1 groups for 3 folds .*leave those classes out"),
-        ([0, 0, 0, 1, 1], [0, 1, 2, 3, 4], 3, r"use readout.n_splits=2 or readout.small_class=reduce"),
+        ([0, 0, 0, 1, 1], [0, 1, 2, 3, 4], 3, r"than folds\); use n_splits=2, add groups"),
         ([0, 0], [0, 1], 1, "n_splits must be a whole number of at least 2, got 1"),
         ([0, 0], [0, 1, 2], 2, "group of each of the 2 items, got 3"),
         ([0, 0], ["a", None], 2, "missing .* in row 1"),

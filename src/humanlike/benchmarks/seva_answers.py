@@ -77,7 +77,10 @@ def out_of_fold(
         proba_NL = np.asarray(readout.out_of_fold_proba(items.f_ND, items.target_N, num_labels, group_N))
     except SmallClassError as error:
         concept_of = dict(zip(items.target_N.tolist(), items.table["concept"], strict=True))
-        raise error.named(concept_of[int(cast("int", error.label))]) from None
+        concept = concept_of[int(cast("int", error.label))]
+        raise error.worded(
+            repr(concept), setting="readout.n_splits", otherwise=error.otherwise and f"readout.{error.otherwise}"
+        ) from None
     if proba_NL.shape != (len(items), num_labels):
         raise ValueError(
             f"the readout returned probabilities of shape {proba_NL.shape}, expected {(len(items), num_labels)}"

@@ -146,12 +146,8 @@ def folds_of(data: Sketches, rows: np.ndarray, n_splits: int, seed: int) -> np.n
     concept_M, source_M = table["concept"].to_numpy(), table["image_id"].to_numpy()
     try:
         fold_N[rows] = stratified_group_folds(concept_M, source_M, n_splits, seed)
-    except SmallClassError as error:  # which names the settings of a readout
-        fewer = f"use task.n_splits={error.have}, " if error.have >= 2 else ""
-        raise ValueError(
-            f"concept {error.label} has {error.have} sources for {n_splits} folds ({error.share} concepts have fewer "
-            f"sources than folds); {fewer}add sources, or leave those concepts out"
-        ) from error
+    except SmallClassError as error:
+        raise error.worded(noun="sources", setting="task.n_splits") from None
     return fold_N
 
 

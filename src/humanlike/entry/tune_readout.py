@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from pytorch_lightning.loggers import Logger
 
 from humanlike.backbones.features import extract_features
-from humanlike.entry.head_training import check_fold
+from humanlike.entry.head_training import check_fold, folds_of
 from humanlike.files import write_json
 from humanlike.interfaces import Backbone
-from humanlike.readouts import LogisticReadout, stratified_group_folds
+from humanlike.readouts import LogisticReadout
+from humanlike.readouts.folds import SmallClassError
 from humanlike.types import Sketches
 
 SMALLEST = float(np.finfo(np.float32).tiny)
@@ -74,9 +75,13 @@ def validate_readout(
     features = extract_features(backbone, data, [layer], cache_dir=cache_dir, pool=pool)[layer]
     table = data.table.iloc[features.rows]
     label_N, group_N = data.target_N[features.rows], table["image_id"].to_numpy()
-    train_N = stratified_group_folds(table["concept"].to_numpy(), group_N, n_splits, seed) != test_fold
+    train_N = folds_of(data, features.rows, n_splits, seed)[features.rows] != test_fold
     readout = LogisticReadout(C=C, n_splits=inner_splits, seed=seed)
-    p_ML = readout.out_of_fold_proba(features.f_ND[train_N], label_N[train_N], len(data.labels), group_N[train_N])
+    try:
+        p_ML = readout.out_of_fold_proba(features.f_ND[train_N], label_N[train_N], len(data.labels), group_N[train_N])
+    except SmallClassError as error:
+        concept = data.labels[int(cast("int", error.label))]
+        raise error.worded(concept, "sources", setting="task.inner_splits", otherwise="") from None
     result: dict[str, Any] = {
         **_measured("inner", p_ML, label_N[train_N]),
         "num_train": int(train_N.sum()),

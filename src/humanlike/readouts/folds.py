@@ -151,19 +151,45 @@ class SmallClassError(ValueError):
         n_splits: Number of folds.
         noun: What is counted: "items" or "groups".
         share: How many classes are too small, in words.
+        setting: What sets the number of folds, as the one who reads the message knows it.
+        otherwise: Another setting that would do, with its value; empty where there is none.
     """
 
-    def __init__(self, label: object, have: int, n_splits: int, noun: str, share: str) -> None:
+    def __init__(
+        self,
+        label: object,
+        have: int,
+        n_splits: int,
+        noun: str,
+        share: str,
+        setting: str = "n_splits",
+        otherwise: str = "",
+    ) -> None:
         self.label, self.have, self.n_splits, self.noun, self.share = label, have, n_splits, noun, share
-        remedy = f"use readout.n_splits={have} or readout.small_class=reduce, " if have >= 2 else ""
+        self.setting, self.otherwise = setting, otherwise
+        remedy = " or ".join(filter(None, (f"{setting}={have}", otherwise)))
         super().__init__(
             f"class {label} has {have} {noun} for {n_splits} folds ({share} classes have fewer {noun} than folds); "
-            f"{remedy}add {noun}, or leave those classes out"
+            f"{f'use {remedy}, ' if have >= 2 else ''}add {noun}, or leave those classes out"
         )
 
-    def named(self, name: str) -> SmallClassError:
-        """The same error with the class called by its name."""
-        return SmallClassError(repr(name), self.have, self.n_splits, self.noun, self.share)
+    def worded(
+        self,
+        label: object = None,
+        noun: str | None = None,
+        setting: str | None = None,
+        otherwise: str | None = None,
+    ) -> SmallClassError:
+        """The same error in words that a caller knows better; None keeps a word."""
+        return SmallClassError(
+            self.label if label is None else label,
+            self.have,
+            self.n_splits,
+            self.noun if noun is None else noun,
+            self.share,
+            self.setting if setting is None else setting,
+            self.otherwise if otherwise is None else otherwise,
+        )
 
 
 def _check_enough(count_K: np.ndarray, classes: np.ndarray, n_splits: int, noun: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from humanlike.readouts.certificate import Certificate, certify
-from humanlike.readouts.folds import groups_per_class, stratified_folds, stratified_group_folds
+from humanlike.readouts.folds import SmallClassError, groups_per_class, stratified_folds, stratified_group_folds
 from humanlike.readouts.lbfgs import Path, minimise
 from humanlike.readouts.objective import FoldedProblem
 from humanlike.readouts.preconditioner import starting_preconditioner
@@ -201,9 +201,12 @@ class LogisticReadout:
             smallest = int(groups_per_class(classes_N, np.unique(groups_N, return_inverse=True)[1]).min())
             if 2 <= smallest < n_splits:
                 n_splits, reduced_from = smallest, self.n_splits
-        if grouped:
-            return stratified_group_folds(label_N, groups_N, n_splits, self.seed), reduced_from
-        return stratified_folds(label_N, n_splits, self.seed), reduced_from
+        try:
+            if grouped:
+                return stratified_group_folds(label_N, groups_N, n_splits, self.seed), reduced_from
+            return stratified_folds(label_N, n_splits, self.seed), reduced_from
+        except SmallClassError as error:
+            raise error.worded(otherwise="small_class=reduce") from None
 
     def _solve(self, problem: FoldedProblem, reduced_from: int | None) -> list[Certificate]:
         """Every model's optimum: float32 first, float64 for those whose certificate asks for more."""

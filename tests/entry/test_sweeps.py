@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import hydra
 import pytest
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, read_write
 
+from humanlike.entry.conf import hydra_session
 from humanlike.entry.outcomes import record_outcome, record_start
-from humanlike.entry.sweeps import SweepSummary, distinguishing
+from humanlike.entry.own_process import STARTED_BY_OTHERS
+from humanlike.entry.sweeps import SweepSummary, distinguishing, make_folder
 
 
 @pytest.mark.parametrize("event", ["on_run_start", "on_multirun_start"])
@@ -53,3 +58,55 @@ def test_what_tells_jobs_apart():
     assert distinguishing(["a=1,b=2"]) == ["a=1, b=2"]
     assert distinguishing([""]) == ["(defaults)"]
     assert distinguishing([]) == []
+
+
+@pytest.fixture
+def begin(tmp_path, monkeypatch):
+    """Begins a run as Hydra does, at noon; the folder that the run is then given."""
+    for name in (*STARTED_BY_OTHERS, "NODE_RANK"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*overrides):
+        line = [f"paths.output_dir={tmp_path}", *overrides]
+        with hydra_session():
+            config = hydra.compose("evaluate", line, return_hydra_config=True)
+            noon = str(OmegaConf.to_container(config.hydra.run, resolve=False)["dir"])
+            with read_write(config.hydra.run):
+                config.hydra.run.dir = noon.replace("${now:%Y-%m-%d},${now:%H-%M-%S}", "2026-01-31,12-00-00")
+            SweepSummary().on_run_start(config)
+            return str(Path(config.hydra.run.dir).relative_to(tmp_path))
+
+    return run
+
+
+def test_commands_of_one_second_have_a_folder_each(begin):
+    assert [begin() for _ in range(3)] == [f"evaluate/2026-01-31/12-00-00{end}" for end in ("", "-2", "-3")]
+
+
+def test_of_all_that_try_at_once_one_makes_the_folder(tmp_path):
+    with ThreadPoolExecutor(16) as pool:
+        made = list(pool.map(lambda _: make_folder(tmp_path / "a" / "run", new=True), range(64)))
+    assert len(set(made)) == len(list((tmp_path / "a").iterdir())) == 64
+
+
+def test_a_folder_that_somebody_has_named_is_found_again(begin, tmp_path):
+    assert [begin(f"hydra.run.dir={tmp_path}/mine") for _ in range(2)] == ["mine", "mine"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "2"},
+        {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "17"},
+        {"NODE_RANK": "0", "MASTER_ADDR": "a"},  # started by hand on every machine
+    ],
+)
+def test_processes_of_one_run_share_the_folder_whoever_comes_first(begin, monkeypatch, words):
+    for name, value in words.items():
+        monkeypatch.setenv(name, value)
+    folders = set()
+    for rank in ("1", "0"):
+        for name in {"NODE_RANK"} & set(words) or {"RANK", "LOCAL_RANK", "SLURM_PROCID"}:
+            monkeypatch.setenv(name, rank)
+        folders.add(begin())
+    assert len(folders) == 1

@@ -154,6 +154,16 @@ def moment(day: str, time_of_day: str) -> str:
     return f"{day}/{time_of_day}"
 
 
+def is_started_alone() -> bool:
+    """Whether this process, as far as its environment tells, shares its run's folder with no other from the start.
+
+    The first process of a trainer is alone in this sense: it tells its copies the folder.
+    """
+    from humanlike.entry.own_process import STARTED_BY_OTHERS
+
+    return place() == ALONE and not any(name in os.environ for name in (*STARTED_BY_OTHERS, "NODE_RANK"))
+
+
 def _started(pid: int) -> str:
     """When a process of this machine was started, in ticks since the machine was; empty where that is not known."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
 import sys
@@ -27,8 +28,22 @@ class SweepSummary(Callback):
     status: int | None = None
 
     def on_run_start(self, config: Any, **kwargs: Any) -> None:
-        """Make the run's folder, which Hydra would do with a traceback where it cannot."""
-        make_folder(Path(config.hydra.run.dir))
+        """Make the run's folder, which Hydra would do with a traceback where it cannot.
+
+        One that is named by the time alone is made for this command: where another has begun in the same second (or
+        in the hour that a clock was put back by), the folder is `…-2`, and so on. A folder that somebody has named, or
+        that several processes share, may be there already.
+        """
+        from omegaconf import OmegaConf, read_write
+
+        from humanlike.entry.several_processes import is_started_alone
+
+        folder = Path(config.hydra.run.dir)
+        named_by_time = "humanlike.moment" in str(OmegaConf.to_container(config.hydra.run, resolve=False))
+        made = make_folder(folder, new=named_by_time and is_started_alone())
+        if made != folder:
+            with read_write(config.hydra.run):
+                config.hydra.run.dir = str(made)
 
     def on_multirun_start(self, config: Any, **kwargs: Any) -> None:
         """Remember when the sweep began, so that outcomes of earlier sweeps in the same folder are left out."""
@@ -95,9 +110,18 @@ def distinguishing(overrides: Sequence[str]) -> list[str]:
     return [", ".join(p for p in own if p not in shared) or "(defaults)" for own in parts]
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder that can be written, or leave with a sentence."""
+def make_folder(folder: Path, new: bool = False) -> Path:
+    """Make a folder that can be written, or leave with a sentence.
+
+    Args:
+        folder: Its path.
+        new: Whether it must not be there yet: the first of `folder`, `folder-2`, `folder-3` … that this process makes.
+
+    Returns:
+        The folder that is there now.
+    """
     try:
+        folder = _new_folder(folder) if new else folder
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
             raise PermissionError(errno.EACCES, "it cannot be written")
@@ -108,3 +132,17 @@ def make_folder(folder: Path) -> None:
             file=sys.stderr,
         )
         sys.exit(1)
+    return folder
+
+
+def _new_folder(folder: Path) -> Path:
+    own = folder
+    for number in itertools.count(2):
+        try:
+            own.mkdir(parents=True)  # of all that try, one makes it
+            break
+        except FileExistsError:
+            if not own.is_dir():
+                raise
+        own = folder.with_name(f"{folder.name}-{number}")
+    return own

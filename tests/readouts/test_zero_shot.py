@@ -11,6 +11,8 @@ from safetensors.torch import save_file
 from scipy.special import softmax
 
 from humanlike.backbones.clip_text import TextTower
+from humanlike.entry.conf import compose
+from humanlike.entry.targets import build
 from humanlike.readouts.zero_shot import ZeroShot
 
 TINY = "tiny-clip-with-words"
@@ -100,6 +102,10 @@ def test_what_does_not_fit_is_said(model):
         ZeroShot(TINY, path, ["a sketch"])
     with pytest.raises(ValueError, match="temperature is 0"):
         ZeroShot(TINY, path, temperature=0.0)
+    with pytest.raises(ValueError, match=r"no architecture 'vgg19_bn'.*set readout\.architecture and readout\.weights"):
+        ZeroShot("vgg19_bn", None)
+    with pytest.raises(ValueError, match=r"backbone names no architecture: .*set readout\.architecture"):
+        ZeroShot(None, None)
     readout = ZeroShot(TINY, path)
     with pytest.raises(ValueError, match="call for_labels"):
         readout.predict_proba(np.ones((1, 12)))
@@ -113,3 +119,10 @@ def test_what_does_not_fit_is_said(model):
         ZeroShot(TINY, path.with_name("absent.pt"))
     with pytest.raises(ValueError, match="text 1 is empty"):
         readout.tower.embed(["an owl", " "])
+
+
+@pytest.mark.parametrize("backbone", ["vgg19", "random_tiny", "callable"])
+def test_a_network_outside_open_clip_is_told_which_setting_to_give(backbone):
+    settings = compose("evaluate", [f"backbone={backbone}", "readout=zero_shot"]).readout
+    with pytest.raises(ValueError, match=r"set readout\.architecture and readout\.weights to the model whose image"):
+        build(settings)

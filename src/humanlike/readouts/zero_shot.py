@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from humanlike.backbones.clip import published_tags
 from humanlike.backbones.clip_text import TextTower
 from humanlike.files import sha256_value
 
@@ -28,7 +29,8 @@ class ZeroShot:
     other labels fit better, so P depends on which labels there are.
 
     Args:
-        architecture: open_clip's name; the backbone must be the same model's image tower.
+        architecture: open_clip's name; the backbone must be the same model's image tower. A configuration that took it
+            from a network outside open_clip gives None or a name that open_clip does not know, which is refused.
         weights: open_clip's tag, the path of a whole model's state dict, or None for random ones.
         prompts: Sentences with `{label}` in the place of the label.
         temperature: What cosines are divided by; None takes the model's own.
@@ -38,7 +40,8 @@ class ZeroShot:
         cache_dir: Where vectors of texts are kept.
 
     Raises:
-        ValueError: No prompts, one without `{label}`, or a temperature that is not positive.
+        ValueError: No prompts, one without `{label}`, a temperature that is not positive, or an architecture that
+            open_clip does not know.
         FileNotFoundError: The weights are not on this machine and cannot be fetched.
 
     References:
@@ -49,7 +52,7 @@ class ZeroShot:
 
     def __init__(
         self,
-        architecture: str,
+        architecture: str | None,
         weights: str | Path | None,
         prompts: Sequence[str] = PROMPTS,
         temperature: float | None = None,
@@ -66,6 +69,16 @@ class ZeroShot:
             )
         if temperature is not None and not (temperature > 0 and math.isfinite(temperature)):
             raise ValueError(f"temperature is {temperature}; it must be a positive number, or null for the model's own")
+        try:
+            published_tags(str(architecture))
+        except ValueError as error:
+            told = "the backbone names no architecture" if architecture is None else str(error)
+            raise ValueError(
+                f"{told}: readout=zero_shot asks the text tower of a model of open_clip. Take one as the backbone "
+                "(backbone=clip_vit_b32), or set readout.architecture and readout.weights to the model whose image "
+                "tower gives the features"
+            ) from error
+        assert architecture is not None
         self.prompts, self.temperature, self.underscores = tuple(prompts), temperature, underscores
         self.tower = TextTower(architecture, weights, offline=offline, seed=seed, cache_dir=cache_dir)
         self.labels: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import re
 
@@ -248,6 +249,9 @@ def test_a_run_from_folders(backbone, data, folder, tmp_path_factory):
     assert again.scores["hack_gap"].value == 0
     with pytest.raises(ValueError, match="sketches=FOLDER"):
         GenerationBenchmark(judges=[judge_of]).run_backbone(backbone, data)
+    for setting, folders in (("sketches", ("absent",)), ("before", (folder, "absent"))):
+        with pytest.raises(FileNotFoundError, match=rf"no folder or zip file absent: {setting}= must name a folder"):
+            GenerationBenchmark(*folders, judges=[judge_of]).run_backbone(backbone, data)
     with pytest.raises(ValueError, match="needs a judge"):
         GenerationBenchmark(folder, judges=[])
 
@@ -265,6 +269,14 @@ def test_the_page_needs_nothing_else(result, tmp_path):
     assert (tmp_path / "before_after.html").is_file()
     pruned = sorted((tmp_path / "sketches").glob("*.pruned.svg"))
     assert len(pruned) == len(result.tables["pruned"])
+    one = result.tables["pruned"]["sketch_id"].iloc[0]
+    own = {
+        name: table[table["sketch_id"] == one] for name, table in result.tables.items() if name in ("pruned", "credit")
+    }
+    renamed = {name: pd.concat([t.assign(sketch_id=i) for i in ("a/b", "a-b", "A b")]) for name, t in own.items()}
+    alike = dataclasses.replace(result, tables={**result.tables, **renamed})
+    write_comparison(tmp_path / "alike", alike, "doodles")
+    assert len({path.name.casefold() for path in (tmp_path / "alike" / "sketches").glob("*.pruned.svg")}) == 3
     write_comparison(tmp_path / "again", result, "doodles")
     assert (tmp_path / "again" / "before_after.html").read_text() == html
     counts = [Strokes.from_svg(path).to_drawings()[0].num_strokes for path in pruned]

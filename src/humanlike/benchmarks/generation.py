@@ -155,6 +155,7 @@ class GenerationBenchmark:
 
         Raises:
             ValueError: No folder was given.
+            FileNotFoundError: What `sketches` or `before` names is not there.
         """
         if self.sketches is None:
             raise ValueError(
@@ -164,8 +165,18 @@ class GenerationBenchmark:
         after, before = Path(self.sketches), None if self.before is None else Path(self.before)
         if before is None and (after / BEFORE).is_dir() and (after / AFTER).is_dir():
             after, before = after / AFTER, after / BEFORE
-        found = [] if before is None else [SketchSet.of_folder(before, labels, BEFORE)]
-        return [*found, SketchSet.of_folder(after, labels, AFTER)]
+        found = [] if before is None else [_read("before", before, labels, BEFORE)]
+        return [*found, _read("sketches", after, labels, AFTER)]
+
+
+def _read(setting: str, root: Path, labels: Sequence[str], name: str) -> SketchSet:
+    """`SketchSet.of_folder`; what is missing is told with the setting that names it."""
+    try:
+        return SketchSet.of_folder(root, labels, name)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"{error}: {setting}= must name a folder or zip of SVG, PNG or ndjson sketches"
+        ) from error
 
 
 def split_by_source(data: Sketches, share: float, seed: int) -> tuple[Sketches, Sketches]:

@@ -5,7 +5,8 @@ Drawings stand on the page as SVG elements whose ink follows the page's colours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from humanlike.files import write_text
+from humanlike.files import sha256_value, write_text
 from humanlike.reports.figures import figure_svg
 from humanlike.reports.generation_figures import CAPTIONS, FIGURE_TITLES, run_figures
 from humanlike.reports.generation_printed import generation_tables
@@ -46,9 +47,33 @@ def write_pages(folder: str | Path, score: Score) -> None:
         return
     write_text(Path(folder) / PAGE, render_page(score))
     pruned = score.result.tables.get("pruned")
-    for row in () if pruned is None else pruned.to_dict("records"):
-        name = "".join(c if c.isalnum() or c in "-_" else "-" for c in str(row["sketch_id"]).removesuffix(".svg"))
-        write_text(Path(folder) / "sketches" / f"{name}.pruned.svg", row["svg_pruned"])
+    if pruned is None:
+        return
+    for name, svg in zip(file_names([str(i) for i in pruned["sketch_id"]]), pruned["svg_pruned"], strict=True):
+        write_text(Path(folder) / "sketches" / f"{name}.pruned.svg", svg)
+
+
+def file_names(ids: Sequence[str]) -> list[str]:
+    """Names of files for sketches: what a file system may not take is a dash; alike ones get a digest of their id.
+
+    Args:
+        ids: Unique ids.
+
+    Returns:
+        A name an id, without suffix; no two are equal, even where upper and lower case count as one.
+
+    Example:
+        >>> file_names(["lion/01.svg", "owl 2"])
+        ['lion-01', 'owl-2']
+        >>> len(set(file_names(["a/b", "a-b"])))
+        2
+    """
+    names = ["".join(c if c.isalnum() or c in "-_" else "-" for c in i.removesuffix(".svg")) for i in ids]
+    alike = Counter(name.casefold() for name in names)
+    return [
+        name if alike[name.casefold()] == 1 else f"{name}-{sha256_value(own)[:10]}"
+        for name, own in zip(names, ids, strict=True)
+    ]
 
 
 def write_comparison(folder: str | Path, result: BenchmarkResult, dataset: str) -> None:

@@ -14,6 +14,7 @@ import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import Logger
 
+from humanlike.backbones.arithmetic import reused_memory
 from humanlike.elements.critic import Critic
 from humanlike.elements.critic_run import run_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
@@ -258,7 +259,8 @@ def _pretrain(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the matrices are small: threads would spend more on waiting than on work
     try:
-        trainer.fit(model, datamodule=datamodule, ckpt_path=ckpt_path, weights_only=True)
+        with reused_memory():
+            trainer.fit(model, datamodule=datamodule, ckpt_path=ckpt_path, weights_only=True)
     finally:
         torch.set_num_threads(threads)
     trainer.save_checkpoint(last)
@@ -296,7 +298,8 @@ def _finetune(
         module.on_load_checkpoint(kept)
         module.load_state_dict(kept["state_dict"])
     elif steps:
-        trainer.fit(module, steps_loader(max(steps, 1)), ckpt_path=ckpt_path, weights_only=True)
+        with reused_memory():
+            trainer.fit(module, steps_loader(max(steps, 1)), ckpt_path=ckpt_path, weights_only=True)
         trainer.save_checkpoint(last)
     return {
         "steps": int(module.steps_done),

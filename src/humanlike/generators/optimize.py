@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from humanlike.backbones.arithmetic import reused_memory
 from humanlike.data.strokes import DEFAULT_WIDTH
 from humanlike.generators.augment import Views
 from humanlike.generators.optimize_checkpoint import load_state, save_state
@@ -152,12 +153,13 @@ def optimize_sketches(
     if checkpoint is not None and Path(checkpoint).is_file():
         load_state(checkpoint, run)
     stop = settings.steps if until is None else min(until, settings.steps)
-    while run.step < stop:
-        means = run.advance()
-        if watch is not None:
-            watch(run.step, means)
-        if checkpoint is not None and (run.step % every == 0 or run.step == stop):
-            save_state(checkpoint, run)
+    with reused_memory():
+        while run.step < stop:
+            means = run.advance()
+            if watch is not None:
+                watch(run.step, means)
+            if checkpoint is not None and (run.step % every == 0 or run.step == stop):
+                save_state(checkpoint, run)
     if bool(run.stopped_B.all()):
         raise ValueError(
             f"every sketch was given up after {settings.max_bad_steps} steps on end without a finite loss and "

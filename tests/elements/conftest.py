@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -14,9 +16,17 @@ import pytest
 
 from humanlike.elements.cache import AnswerCache
 from humanlike.elements.client import ChatClient
+from humanlike.elements.client_errors import InvalidAnswerError
 from humanlike.elements.client_limits import Backoff
+from humanlike.elements.client_questions import Question
 
 KEY = "sk-test/0123456789abcdef"
+SCHEMA = {
+    "type": "object",
+    "properties": {"eye": {"type": "string", "enum": ["present", "absent"]}},
+    "required": ["eye"],
+    "additionalProperties": False,
+}
 
 
 @pytest.fixture(scope="session")
@@ -86,3 +96,31 @@ def chat_client(chat_server, monkeypatch):
     yield make
     for client in made:
         client.close()
+
+
+@pytest.fixture(scope="session")
+def chat_key() -> str:
+    """The key of `chat_client`."""
+    return KEY
+
+
+@pytest.fixture(scope="session")
+def question() -> Callable[..., Question]:
+    """Makes questions whether there is an eye."""
+
+    def check(reply):
+        said = reply.json()
+        if set(said) != {"eye"}:
+            raise InvalidAnswerError(f"it has {sorted(said)}, not eye alone")
+        return said
+
+    def make(text="is there an eye?", **fields) -> Question:
+        return Question("presence", text, check, **{"schema": SCHEMA, **fields})
+
+    return make
+
+
+@pytest.fixture
+def good_answer(chat_module) -> dict[str, str]:
+    """What the server says to a question about an eye when nothing is wrong."""
+    return json.loads(chat_module.good_answer({"response_format": {"json_schema": {"schema": SCHEMA}}}))

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from humanlike.types import Responses, Sketches
+from humanlike.reports import wording
+from humanlike.types import BenchmarkResult, Responses, Sketches
 
 
 class Blank:
@@ -88,3 +89,11 @@ def test_select_keeps_rows_images_and_responses_together():
 def test_responses_need_their_columns():
     with pytest.raises(ValueError, match=r"lacks the column\(s\) \['participant'"):
         Responses(pd.DataFrame({"sketch_id": ["a"], "guess_1": ["b"]}))
+
+
+def test_names_of_scores_are_listed_where_the_record_says():
+    assert "`TITLES` and `MEANINGS` in `humanlike.reports.wording`" in BenchmarkResult.__doc__
+    names = ["accuracy", "entropy", "snp", "jsd", "error_consistency", "sea", "reward", "penalty", "visual_ratio"]
+    names += ["recognition", "msen_paper", "msen_v2", "msen_paper_text", "lapse_rate", "noise_floor", "consistency"]
+    names += [f"{kind}_{metric}" for kind in ("alignment", "delta_r2") for metric in ("accuracy", "entropy", "snp")]
+    assert not set(names) - set(wording.TITLES) - set(wording.MEANINGS)

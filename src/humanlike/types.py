@@ -235,7 +235,7 @@ class BenchmarkResult:
     """What a benchmark computed, before it is written anywhere.
 
     Attributes:
-        scores: Score name (see README) → value.
+        scores: Score name → value; `TITLES` and `MEANINGS` in `humanlike.reports.wording` have the names in words.
         cells: One row a cell: `cell, concept, condition, n_items`, then a column a metric and one with `_people`.
         items: One row an item: id, condition, target, top-1, probability of the target, per-item metrics, `error`.
         conditions: One row a condition: means and s.e.m. of model and people.

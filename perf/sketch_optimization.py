@@ -1,12 +1,13 @@
 """Optimising 16 sketches in one program against one by one: CPU time a sketch and step, one thread, and whose it is.
 
     OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 python perf/sketch_optimization.py
-    ... python perf/sketch_optimization.py --backbone random_tiny --inputs 160 --rounds 5
+    ... python perf/sketch_optimization.py --critics random_tiny:160 --strokes 4 32 --rounds 5
 
-Both ways run the same `optimize_sketches`, in turns in one process, after a warm-up: one view, K = 16 strokes, and a
-readout with random weights on the backbone (weights do not move the time). Shares of the rasteriser and of the critic
-are timed apart, forward and backward. `--inputs` are sides of the network's input in pixels; the canvas is as large,
-128 at most. A network that fills a core with one image gains nothing from company; what gains is all around it.
+Both ways run the same `optimize_sketches`, in turns in one process, after a warm-up. A critic is `drawn`, the small
+network that `task=sketch` trains by default, or a readout on a backbone with its input's side in pixels; weights are
+random, for they do not move the time. Shares of the rasteriser and of the critic are timed apart, forward and backward.
+What 16 sketches share is the overhead of every operation; arithmetic they do not share. A network that fills a core
+with one image gains nothing from company, and the rasteriser's share of arithmetic grows with the strokes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from humanlike.backbones.architectures.sketch_mixer import SketchMixer
+from humanlike.backbones.arithmetic import reused_memory
+from humanlike.backbones.network import NetworkBackbone
 from humanlike.elements.critic import Critic
+from humanlike.elements.critic_drawn import WIDTH
+from humanlike.elements.critic_training import ScratchSettings
 from humanlike.entry.conf import compose
 from humanlike.entry.targets import build
 from humanlike.generators import Strokes, rasterize
@@ -28,17 +34,27 @@ from humanlike.generators.optimize import Optimization, optimize_sketches
 from humanlike.generators.optimize_objectives import ConceptObjective
 from humanlike.rng import torch_generator
 
-SKETCHES, STROKES = 16, 16
+SKETCHES = 16
 NAMES = [f"sketch {i}" for i in range(SKETCHES)]
+LABELS = 48
 
 
-def random_critic(backbone_name: str, side: int) -> Critic:
-    """A readout with random weights on a network that takes images of `side` pixels."""
-    settings = [f"backbone={backbone_name}", f"++backbone.transform.size={side}", "++backbone.transform.crop_pct=1.0"]
-    backbone = build(compose("evaluate", settings).backbone)
-    width = backbone.features(torch.zeros(1, 3, side, side), [backbone.default_layer])[backbone.default_layer].shape[1]
-    coef = torch.randn(10, width, generator=torch_generator(0, "perf", "critic")) / width**0.5
-    return Critic(backbone, [f"label {i}" for i in range(10)], coef, torch.zeros(10), range(10))
+def random_critic(name: str) -> Critic:
+    """`drawn`, or a readout on the backbone `name` (`NAME:SIDE`), with random weights."""
+    if name == "drawn":
+        side = ScratchSettings(steps=1).size
+        plain = {"size": side, "crop_pct": 1.0, "mean": (0.0, 0.0, 0.0), "std": (1.0, 1.0, 1.0)}
+        backbone = NetworkBackbone(
+            lambda: SketchMixer(LABELS, WIDTH), "pre_logits", plain, name=name, classifier="classifier"
+        )
+    else:
+        name, _, side = name.partition(":")
+        settings = [f"backbone={name}", f"++backbone.transform.size={side}", "++backbone.transform.crop_pct=1.0"]
+        backbone = build(compose("evaluate", settings).backbone)
+    x = torch.zeros(1, 3, int(side), int(side))
+    width = backbone.features(x, [backbone.default_layer])[backbone.default_layer].shape[1]
+    coef = torch.randn(LABELS, width, generator=torch_generator(0, "perf", "critic")) / width**0.5
+    return Critic(backbone, [f"label {i}" for i in range(LABELS)], coef, torch.zeros(LABELS), range(LABELS))
 
 
 def cpu_seconds(call: Callable[[], object], repeats: int = 1) -> float:
@@ -49,62 +65,67 @@ def cpu_seconds(call: Callable[[], object], repeats: int = 1) -> float:
     return (time.process_time() - start) / repeats
 
 
-def whole(critic: Critic, rows: slice, size: int, steps: int) -> None:
+def whole(critic: Critic, rows: slice, strokes: int, size: int, steps: int, views: Views) -> None:
     """Steps of the optimisation of some sketches."""
     names = NAMES[rows]
-    points = curves_from(scattered_points(STROKES, 0, names), 0, names, radius=0.15)
+    points = curves_from(scattered_points(strokes, 0, names), 0, names, radius=0.15)
     objective = ConceptObjective(critic, ("label 3",) * len(names), None)
-    optimize_sketches(
-        points, [objective], Optimization(steps=steps, size=size, views=Views(num=1, plain=False), frames=1)
-    )
+    optimize_sketches(points, [objective], Optimization(steps=steps, size=size, views=views, frames=1))
 
 
-def drawing(rows: slice, size: int) -> None:
+def drawing(rows: slice, strokes: int, size: int) -> None:
     """Forward and backward of the rasteriser alone."""
     names = NAMES[rows]
-    points = curves_from(scattered_points(STROKES, 0, names), 0, names, radius=0.15).requires_grad_()
+    points = curves_from(scattered_points(strokes, 0, names), 0, names, radius=0.15).requires_grad_()
     rasterize(Strokes(points), size).sum().backward()
 
 
 def judging(critic: Critic, count: int, size: int) -> None:
     """Forward and backward of the critic alone."""
-    x = torch.full((count, 3, size, size), 0.9, requires_grad=True)
-    critic.log_p(x, ["label 3"] * count).sum().backward()
+    x = torch.full((count, 1, size, size), 0.9, requires_grad=True)
+    critic.log_p(x.expand(-1, 3, -1, -1), ["label 3"] * count).sum().backward()
 
 
-def measure(backbone: str, side: int, rounds: int, steps: int) -> str:
+def measure(critic: Critic, name: str, strokes: int, a: argparse.Namespace) -> str:
     """One line: milliseconds a sketch and step, together and alone, of all, the rasteriser and the critic."""
-    critic, size = random_critic(backbone, side), min(side, 128)
     found: dict[str, list[tuple[float, float]]] = {"all": [], "rasteriser": [], "critic": []}
-    everyone, alone = slice(0, SKETCHES), slice(0, 1)
-    for number in range(rounds + 1):
+    everyone, alone, views = slice(0, SKETCHES), slice(0, 1), Views(num=a.views)
+    for number in range(a.rounds + 1):
+        # The two verdicts around the steps count as well, in both ways.
         pairs = {
-            # The two verdicts around the steps count as well, in both ways.
-            "all": [cpu_seconds(lambda r=r: whole(critic, r, size, steps)) / (steps + 2) for r in (everyone, alone)],
-            "rasteriser": [cpu_seconds(lambda r=r: drawing(r, size), 3) for r in (everyone, alone)],
-            "critic": [cpu_seconds(lambda n=n: judging(critic, n, size), 2) for n in (SKETCHES, 1)],
+            "all": [
+                cpu_seconds(lambda r=r: whole(critic, r, strokes, a.size, a.steps, views)) / (a.steps + 2)
+                for r in (everyone, alone)
+            ],
+            "rasteriser": [cpu_seconds(lambda r=r: drawing(r, strokes, a.size), 3) for r in (everyone, alone)],
+            "critic": [cpu_seconds(lambda n=n: judging(critic, n * a.views, a.size), 2) for n in (SKETCHES, 1)],
         }
         if number:  # the first round warms up
-            for name, (batch, single) in pairs.items():
-                found[name].append((batch / SKETCHES, single))
-    parts = []
-    for name, seconds in found.items():
+            for part, (batch, single) in pairs.items():
+                found[part].append((batch / SKETCHES, single))
+    told = []
+    for part, seconds in found.items():
         batch, single = np.median(np.array(seconds), axis=0) * 1e3
-        parts.append(f"{name} {batch:.2f} ms together, {single:.2f} alone: {single / batch:.1f} x")
-    return f"{backbone} at {side} px, canvas {size}: " + "; ".join(parts)
+        told.append(f"{part} {batch:.2f} ms together, {single:.2f} alone: {single / batch:.1f} x")
+    return f"{name}, {strokes} strokes, canvas {a.size}, {a.views} views: " + "; ".join(told)
 
 
 def main() -> None:
-    """Measure and print one line an input size."""
+    """Measure and print one line a critic and number of strokes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--backbone", default="tf_efficientnet_lite0")
-    parser.add_argument("--inputs", type=int, nargs="+", default=[32, 64, 96, 224])
+    parser.add_argument("--critics", nargs="+", default=["drawn", "tf_efficientnet_lite0:224"])
+    parser.add_argument("--strokes", type=int, nargs="+", default=[4, 16, 32])
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--views", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
     a = parser.parse_args()
     torch.set_num_threads(1)
-    for side in a.inputs:
-        print(measure(a.backbone, side, a.rounds, a.steps), flush=True)
+    with reused_memory():
+        for name in a.critics:
+            critic = random_critic(name)
+            for strokes in a.strokes:
+                print(measure(critic, name, strokes, a), flush=True)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,17 @@ def test_the_gradient_is_that_of_finite_differences():
         assert torch.autograd.gradcheck(function, (x_B3HW,))
 
 
+@pytest.mark.parametrize("mode", ["center", "border"])
+def test_a_grey_canvas_is_resized_once_to_the_same_input_and_gradient(mode):
+    transform = PixelTransform(ImageTransform((24, 40), 0.9, mode, mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.4)))
+    grey = torch.rand(2, 1, 50, 50, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    weight = torch.rand(2, 3, 24, 40, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    expanded, copied = (transform(x) for x in (grey.expand(-1, 3, -1, -1), grey.repeat(1, 3, 1, 1)))
+    assert torch.allclose(expanded, copied, rtol=0, atol=1e-14)
+    slopes = [torch.autograd.grad((x * weight).sum(), grey)[0] for x in (expanded, copied)]
+    assert torch.allclose(*slopes, rtol=0, atol=1e-12)
+
+
 def test_what_cannot_be_differentiated_is_told():
     with pytest.raises(TypeError, match="needs a transform that is known"):
         PixelTransform(CallableTransform(lambda image: torch.zeros(3, 4, 4)))

@@ -52,6 +52,8 @@ class PixelTransform:
             raise ValueError(f"x_B3HW must be (B, 3, H, W), got {tuple(x_B3HW.shape)}; canvas.expand(-1, 3, -1, -1)")
         t = self.transform
         x = x_B3HW if x_B3HW.dtype == torch.float64 else x_B3HW.float()
+        if x.stride(1) == 0:  # a grey canvas, expanded: until they are coloured, its channels are one
+            x = x[:, :1]
         size, fill = _resized(t, x.shape[2], x.shape[3])
         for axis in _order(tuple(x.shape[2:]), size, t.interpolation):
             x = _resize(x, axis, size[axis], t.interpolation)

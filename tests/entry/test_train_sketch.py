@@ -103,6 +103,8 @@ def test_a_critic_with_a_network_of_its_own_is_made_once_and_read_again(backbone
     arguments = {"concepts": 2, "num_strokes": 3, "optimization": QUICK, "movie_size": 0}
     first = train_sketch(backbone, data, tmp_path / "a", critic=tiny, **arguments)
     assert first["critic"] == "drawn_critic"
+    assert first["seen_by"] == ["drawn_critic"]
+    assert "2 sketches for drawn_critic" in (tmp_path / "a" / "before_after.html").read_text()
     again = train_sketch(backbone, data, tmp_path / "a", critic=tiny, **arguments)
     assert (again["resumed"], len(made)) == (True, 1)
     other = train_sketch(backbone, data, tmp_path / "b", critic=tmp_path / "a" / "critic.safetensors", **arguments)
@@ -122,6 +124,7 @@ def test_pictures_are_drawn_with_and_without_concepts(backbone, data, critic, tm
     assert "distance" in looks
     assert "P" not in looks
     assert looks["flags"] == []
+    assert looks["seen_by"] == [backbone.name]
     assert not (tmp_path / "a" / "critic.safetensors").exists()
     assert "data:image/png" in (tmp_path / "a" / "before_after.html").read_text()
     both = train_sketch(

@@ -108,7 +108,8 @@ def train_sketch(
 
     Returns:
         Means over sketches (`loss`, `loss_start`, `P`, `v`, `sea`, `strokes`), `num_sketches`, `steps`, `resumed`,
-        `given_up`, `bad_steps`, `seconds`, flags and settings; the same as `metrics.json`.
+        `given_up`, `bad_steps`, `seconds`, `seen_by` (the networks that the strokes were optimised for), flags and
+        settings; the same as `metrics.json`.
 
     Raises:
         FileNotFoundError: A picture or critic is missing.
@@ -178,6 +179,7 @@ def train_sketch(
         "backbone": backbone.name,
         "weights_hash": backbone.weights_hash,
         "critic": None if judge is None else judge.name,
+        "seen_by": list(dict.fromkeys([*([backbone.name] if network else []), *([judge.name] if judge else [])])),
         "flags": [OWN_CRITIC] if judge is not None else [],
         "settings": {**settings.record(), **about, "num_strokes": num_strokes},
     }

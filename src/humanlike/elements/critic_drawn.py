@@ -106,7 +106,7 @@ def drawn_critic(
         if weights.is_file() and file.is_file():
             return load_critic(file, rebuilt())
         started = time.process_time()
-        network, heads = train_sketch_net(parts["network"], training, make)
+        network, heads = train_sketch_net(parts["network"], training, make, f"training of {name}")
         with atomic_path(weights) as temporary:
             save_file({k: v.contiguous() for k, v in network.state_dict().items()}, temporary)
         critic = calibrated(scratch_critic(rebuilt(), network, heads, parts["network"], name), parts["held out"])

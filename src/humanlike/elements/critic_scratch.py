@@ -87,7 +87,7 @@ def doodle_judge(
             return load_critic(file, scratch_backbone(weights, len(first.labels), training, name))
         started = time.process_time()
         parts = {part: _part(first.labels, part, n, seed, training.size) for part, n in counts.items()}
-        network, elements = train_sketch_net(parts["network"], training)
+        network, elements = train_sketch_net(parts["network"], training, label=f"training of {name}")
         with atomic_path(weights) as temporary:
             save_file({k: v.contiguous() for k, v in network.state_dict().items()}, temporary)
         backbone = scratch_backbone(weights, len(first.labels), training, name)

@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn.functional import affine_grid, binary_cross_entropy_with_logits, cross_entropy, grid_sample
 
 from humanlike.backbones.architectures.sketch_net import SketchNet
+from humanlike.backbones.progress import Progress
 from humanlike.elements.annotation import annotated_elements
 from humanlike.elements.presence_pairs import MISSING, ElementPairs
 from humanlike.rng import torch_draws, torch_generator
@@ -55,7 +56,10 @@ class ScratchSettings:
 
 
 def train_sketch_net(
-    sketches: Sketches, settings: ScratchSettings, make: Callable[[int, int], Any] = SketchNet
+    sketches: Sketches,
+    settings: ScratchSettings,
+    make: Callable[[int, int], Any] = SketchNet,
+    label: str = "training of a critic",
 ) -> tuple[Any, nn.Linear]:
     """Train a network for drawings on labels and elements together.
 
@@ -64,6 +68,7 @@ def train_sketch_net(
         settings: How.
         make: Makes the network from the number of labels and `settings.width`; like `SketchNet` it has a `trunk`, a
             `classifier` and `num_features`.
+        label: What stands before the progress.
 
     Returns:
         The network, in evaluation mode, and its head of elements: D features → P pairs.
@@ -81,6 +86,7 @@ def train_sketch_net(
         optimizer = torch.optim.AdamW(parameters, settings.lr, weight_decay=settings.weight_decay)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, settings.lr, total_steps=settings.steps)
         network.train()
+        progress = Progress(settings.steps, label, unit="steps")
         for rows in _batches(len(label_N), settings, generator):
             x = 1 - jittered(ink_NHW[rows, None].float() / 255, settings.jitter, generator)
             f_BD = network.trunk(x.expand(-1, 3, -1, -1))
@@ -91,6 +97,8 @@ def train_sketch_net(
             loss.backward()
             optimizer.step()
             schedule.step()
+            progress.advance(1)
+    progress.close()
     return network.eval(), elements
 
 

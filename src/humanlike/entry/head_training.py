@@ -15,6 +15,7 @@ from pytorch_lightning.loggers import Logger
 
 from humanlike.data.datamodule import SketchDataModule
 from humanlike.entry.several_processes import guard
+from humanlike.entry.step_progress import StepProgress
 from humanlike.interfaces import Backbone
 from humanlike.readouts.checkpoint_io import AtomicCheckpointIO
 from humanlike.readouts.folds import SmallClassError, stratified_group_folds
@@ -68,7 +69,7 @@ def head_trainer(
         ModelCheckpoint(dirpath=folder, filename="best", monitor="val_loss", enable_version_counter=False),
         ModelCheckpoint(dirpath=folder, filename="last", enable_version_counter=False),
     ]
-    decided = _decided_here(out_dir, max_epochs, checkpoints, loggers)
+    decided = _decided_here(out_dir, max_epochs, [*checkpoints, StepProgress("training")], loggers)
     return guard(pl.Trainer(**{**(trainer_kwargs or {}), **decided}), out_dir)
 
 
@@ -119,13 +120,13 @@ def origin(backbone: Backbone, data: Sketches, layer: str, datamodule: SketchDat
 
 
 def _decided_here(
-    out_dir: str | Path, max_epochs: int, checkpoints: Sequence[ModelCheckpoint], loggers: Sequence[Logger]
+    out_dir: str | Path, max_epochs: int, callbacks: Sequence[pl.Callback], loggers: Sequence[Logger]
 ) -> dict[str, Any]:
     """Keywords of the Trainer that are not for the user to choose."""
     return {
         "default_root_dir": str(out_dir),
         "max_epochs": max_epochs,
-        "callbacks": list(checkpoints),
+        "callbacks": list(callbacks),
         "plugins": [AtomicCheckpointIO()],
         "logger": list(loggers) or False,
         "use_distributed_sampler": False,  # the data module's own samplers visit every item once

@@ -20,6 +20,7 @@ from humanlike.elements.critic_run import run_critic
 from humanlike.elements.critic_scratch import doodle_judge_of
 from humanlike.entry.head_training import check_at_least, folds_of
 from humanlike.entry.several_processes import guard
+from humanlike.entry.step_progress import StepProgress
 from humanlike.entry.train_generator_files import Watch, spread_over, write_page, write_sketches
 from humanlike.files import write_json
 from humanlike.generators.augment import Views
@@ -248,7 +249,7 @@ def _pretrain(
     )
     trainer = _trainer(
         shared,
-        [checkpoint],
+        [checkpoint, StepProgress("pre-training of the generator")],
         max_steps=steps,
         check_val_every_n_epoch=val_every,
         gradient_clip_val=1.0,
@@ -284,7 +285,7 @@ def _finetune(
     )
     trainer = _trainer(
         shared,
-        [monitor, checkpoint],
+        [monitor, checkpoint, StepProgress("fine-tuning of the generator")],
         max_steps=max(steps, 1),
         gradient_clip_val=clip,
         use_distributed_sampler=False,

@@ -14,6 +14,7 @@ import torch
 from pytorch_lightning.loggers import Logger
 
 from humanlike.backbones.layer_selection import select_layers
+from humanlike.backbones.progress import Progress
 from humanlike.elements.critic import Critic
 from humanlike.elements.critic_run import run_critic
 from humanlike.entry.train_sketch_targets import Targets, concept_targets, image_targets, initial_strokes, item_targets
@@ -146,6 +147,7 @@ def train_sketch(
     }
     points = initial_strokes(targets, num_strokes, seed, settings.size, network, attention, radius)
     parts, resumed = [], False
+    progress = Progress(-(-len(targets) // together) * settings.steps, f"{len(targets)} sketches", unit="steps")
     for start in range(0, len(targets), together):
         rows = slice(start, start + together)
         part = targets.part(rows)
@@ -162,9 +164,10 @@ def train_sketch(
                 checkpoint=file,
                 every=checkpoint_every,
                 identity=[about, part.names, part.concepts, _digests(part)],
-                watch=_watch(loggers, start // together * settings.steps),
+                watch=_watch(loggers, start // together * settings.steps, progress),
             )
         )
+    progress.close()
     for logger in loggers:
         logger.save()
     table = _table(targets, parts, num_strokes)
@@ -237,8 +240,9 @@ def _digests(targets: Targets) -> list[str]:
     return [hashlib.sha256(np.asarray(picture).tobytes()).hexdigest() for picture in targets.pictures]
 
 
-def _watch(loggers: Sequence[Logger], offset: int) -> Any:
+def _watch(loggers: Sequence[Logger], offset: int, progress: Progress) -> Any:
     def tell(step: int, means: dict[str, float]) -> None:
+        progress.advance(offset + step - progress.done)  # steps of an earlier start count as done
         for logger in loggers:
             logger.log_metrics(means, step=offset + step)
 

@@ -1,7 +1,10 @@
-"""Optimising 16 sketches in one program against one by one: CPU time a sketch and step, one thread, and whose it is.
+"""Optimising 16 sketches in one program against one by one: time a sketch and step, and whose it is.
 
     OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 python perf/sketch_optimization.py
     ... python perf/sketch_optimization.py --critics random_tiny:160 --strokes 4 32 --rounds 5
+    python perf/sketch_optimization.py --threads 2
+
+With one thread CPU time is taken; with several the time on the clock, which both ways may use all of them for.
 
 Both ways run the same `optimize_sketches`, in turns in one process, after a warm-up. A critic is `drawn`, the small
 network that `task=sketch` trains by default, or a readout on a backbone with its input's side in pixels; weights are
@@ -57,12 +60,13 @@ def random_critic(name: str) -> Critic:
     return Critic(backbone, [f"label {i}" for i in range(LABELS)], coef, torch.zeros(LABELS), range(LABELS))
 
 
-def cpu_seconds(call: Callable[[], object], repeats: int = 1) -> float:
-    """CPU seconds of one call."""
-    start = time.process_time()
+def seconds_of(call: Callable[[], object], repeats: int = 1) -> float:
+    """Seconds of one call: of CPU with one thread, else on the clock."""
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    start = clock()
     for _ in range(repeats):
         call()
-    return (time.process_time() - start) / repeats
+    return (clock() - start) / repeats
 
 
 def whole(critic: Critic, rows: slice, strokes: int, size: int, steps: int, views: Views) -> None:
@@ -94,11 +98,11 @@ def measure(critic: Critic, name: str, strokes: int, a: argparse.Namespace) -> s
         # The two verdicts around the steps count as well, in both ways.
         pairs = {
             "all": [
-                cpu_seconds(lambda r=r: whole(critic, r, strokes, a.size, a.steps, views)) / (a.steps + 2)
+                seconds_of(lambda r=r: whole(critic, r, strokes, a.size, a.steps, views)) / (a.steps + 2)
                 for r in (everyone, alone)
             ],
-            "rasteriser": [cpu_seconds(lambda r=r: drawing(r, strokes, a.size), 3) for r in (everyone, alone)],
-            "critic": [cpu_seconds(lambda n=n: judging(critic, n * a.views, a.size), 2) for n in (SKETCHES, 1)],
+            "rasteriser": [seconds_of(lambda r=r: drawing(r, strokes, a.size), 3) for r in (everyone, alone)],
+            "critic": [seconds_of(lambda n=n: judging(critic, n * a.views, a.size), 2) for n in (SKETCHES, 1)],
         }
         if number:  # the first round warms up
             for part, (batch, single) in pairs.items():
@@ -117,10 +121,11 @@ def main() -> None:
     parser.add_argument("--strokes", type=int, nargs="+", default=[4, 16, 32])
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--views", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
     a = parser.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(a.threads)
     with reused_memory():
         for name in a.critics:
             critic = random_critic(name)

@@ -176,7 +176,8 @@ def test_a_network_that_took_no_part_recognises_what_class_names_became(backbone
     """A critic trained on drawings, a judge of another kind on others; twelve concepts, chance 1/12, one minute."""
     data = doodles(concepts=12, instances=16, judgments=0)
     judge = doodle_judge(data.labels, instances=32, steps=600)
-    result = train_sketch(backbone, data, tmp_path, concepts=None, critic=partial(drawn_critic, steps=800), movie_size=0)
+    critic = partial(drawn_critic, steps=800)
+    result = train_sketch(backbone, data, tmp_path, concepts=None, critic=critic, movie_size=0)
     assert result["P"] > 0.9
     files = [tmp_path / "sketches" / f"{concept.replace(' ', '_')}.svg" for concept in data.labels]
     x_BHW3 = np.stack([np.asarray(Renderer(size=128)(read_svg(file)), dtype=np.float32) / 255 for file in files])

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from humanlike.entry.job_folder import job_folder
 from humanlike.entry.launch import settings_digest
 from humanlike.entry.outcomes import read_outcome, record_outcome, record_start
-from humanlike.entry.sweep_launcher import SweepLauncher, devices_a_job, in_groups
+from humanlike.entry.sweep_launcher import SweepLauncher, SweepTask, devices_a_job, in_groups
 from humanlike.entry.termination import deadline
 
 
@@ -158,3 +158,25 @@ def test_a_launcher_that_cannot_work_or_is_stopped_says_so_in_one_sentence(raise
     assert left.value.code == status
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(said)
+
+
+def test_a_deadline_within_the_reading_of_a_configuration_ends_that_job_alone(capsys):
+    """OmegaConf wraps what is raised while it resolves a value; the other jobs of the process still run."""
+    done = []
+
+    def slow():
+        OmegaConf.register_new_resolver("slow", lambda: time.sleep(5), replace=True)
+        try:
+            OmegaConf.to_container(OmegaConf.create({"a": "${slow:}"}), resolve=True)
+        finally:
+            OmegaConf.clear_resolver("slow")
+
+    SweepTask((slow, lambda: done.append(1)), timeout_min=0.2 / 60)()
+    assert done == [1]
+    assert "longer than hydra.launcher.timeout_min=0.00333333" in capsys.readouterr().err
+
+    def wrong():
+        raise KeyError("no such setting")
+
+    with pytest.raises(KeyError, match="no such setting"):
+        SweepTask((wrong,), timeout_min=1)()

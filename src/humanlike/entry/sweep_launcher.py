@@ -25,7 +25,7 @@ from humanlike.entry.outcomes import OUTCOME, is_finished, read_outcome, record_
 from humanlike.entry.own_process import processes_a_node
 from humanlike.entry.sentences import sentence
 from humanlike.entry.slots import Slots, make_slots
-from humanlike.entry.termination import deadline, notice_the_end
+from humanlike.entry.termination import deadline, first_cause, notice_the_end
 
 WHOLE = {"max_num_timeout": 0} | dict.fromkeys(
     ("n_jobs", "jobs_per_task", "cpus_per_job", "nodes", "tasks_per_node", "cpus_per_task", "array_parallelism"), 1
@@ -106,8 +106,15 @@ class SweepTask:
             import_module("pytorch_lightning")
             import_module("humanlike.entry.pipeline")
         for job in self.jobs:
-            with deadline(self.timeout_min):
-                job()
+            try:
+                with deadline(self.timeout_min):
+                    job()
+            except Exception as error:
+                cause = first_cause(error)
+                if cause is error:
+                    raise
+                # The time was over before the job could say so itself; the launcher names a job without a result.
+                print(f"{cause} (while its configuration was read)", file=sys.stderr)
 
     def checkpoint(self) -> Any:
         """What submitit runs in place of an interrupted task: the same, which goes on from its files."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 
@@ -20,8 +21,6 @@ def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
     import numba
 
     made = numba.njit(nogil=True, **options)(function)
-    try:
+    with suppress(RuntimeError, OSError):
         made.enable_caching()
-    except (RuntimeError, OSError):
-        return made
     return made

@@ -50,7 +50,7 @@ class SoftmaxReadout:
         return self
 
     def predict_proba(self, f_ND):
-        raise NotImplementedError
+        raise AssertionError("a benchmark reads predictions out of fold, never those of the whole fit")
 
     def certificate(self):
         return {"converged": self.converged_}

@@ -18,7 +18,7 @@ import yaml
 from humanlike.elements.client_limits import Backoff
 from humanlike.elements.extraction import ElementExtractor
 from humanlike.elements.extraction_compare import compare_elements
-from humanlike.elements.extraction_norms import norm_lists
+from humanlike.elements.extraction_norms import norm_lists, norm_models
 from humanlike.elements.extraction_review import write_review
 from humanlike.elements.lists import ElementLists
 from humanlike.elements.text_encoders import TransformerText
@@ -190,7 +190,7 @@ def test_measures_of_meaning_on_real_lists_with_real_weights(model_file, languag
     path = shared_data / "llm_elements" / "features.csv.gz"
     a, b = (
         {c: norm_lists(path, model, words=False)[c] for c in ("lion", "car", "banjo")}
-        for model in ("gpt-4", "claude-v1")
+        for model in (norm_models(path)[-1], norm_models(path)[0])
     )
     encoder = TransformerText(model_file)
     found = compare_elements(a, b, encoder.embed, tokens=encoder.tokens)
